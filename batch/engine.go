@@ -1,0 +1,468 @@
+package batch
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// phase is where a record stands. It changes under engine.mu.
+type phase uint8
+
+const (
+	phasePending  phase = iota // not started, or waiting for a worker again
+	phaseStarting              // a worker prepares and admits it
+	phaseRunning               // a worker runs and settles it
+	phaseFollower              // waits for its twin's leader, without a worker
+	phaseHeld                  // waits to be admitted again, without a worker
+	phaseEnded
+)
+
+type item struct {
+	phase    phase
+	blocked  bool          // its lane predecessor has not ended
+	prepared bool          // it comes back from phaseHeld
+	laneNext int32         // the next record of its lane, or -1
+	follower int32         // the first record that follows it as a twin, or -1
+	next     int32         // the next of the followers that it is one of, or -1
+	started  time.Duration // plus one, zero: not yet
+}
+
+// engine runs one batch. Workers take records from it, the goroutine of Process supervises, and everything they share
+// is behind mu.
+type engine struct {
+	ctx                            context.Context // the caller's
+	handlers                       context.Context // the handlers': ends at the cut
+	detached                       context.Context // for settling: ends with the caller's deadline, but not when the caller cancels
+	cancelHandlers, cancelDetached func()
+
+	begin    time.Time
+	schedule schedule
+	records  []Record
+	stages   Stages
+	options  *Options
+	logger   *slog.Logger
+	run      Handler // Stages.Run inside the middleware, if there is any
+	watched  bool    // whether there are hooks for finished records
+
+	mu      sync.Mutex
+	ready   sync.Cond // a record became ready, or there will be none
+	gone    sync.Cond // a worker ended
+	items   []item
+	results []Result
+	queue   queue
+	twins   twins
+	open    int           // records without an outcome
+	stopped error         // why no record starts any more, or nil
+	closed  bool          // the answer is settled: what workers still report is not heard
+	clock   time.Duration // since begin, read when a record ended: the time of a record that starts then
+	idle    int           // workers that wait for ready
+	workers int           // workers that live
+	late    int           // of those, the ones that were busy when the batch was closed
+
+	done chan struct{} // closed when open is 0
+	held chan struct{} // tells the supervisor of a change in queue.held
+}
+
+func newEngine(ctx context.Context, begin time.Time, records []Record, stages Stages, options *Options) *engine {
+	e := &engine{
+		ctx: ctx, begin: begin, records: records, stages: stages, options: options, logger: options.logger(),
+		schedule: newSchedule(ctx, begin, options.Reserve),
+		items:    make([]item, len(records)),
+		results:  make([]Result, len(records)),
+		open:     len(records),
+		done:     make(chan struct{}),
+		held:     make(chan struct{}, 1),
+		twins:    newTwins(records),
+	}
+	e.ready.L, e.gone.L = &e.mu, &e.mu
+	for _, hook := range options.Hooks {
+		if _, ok := hook.(OnRecordFinished); ok {
+			e.watched = true
+		}
+	}
+	if e.schedule.clamped {
+		logSafely(func() {
+			e.logger.Warn("batch reserve is more than half of the time left and was cut down to that",
+				"reserve", options.Reserve, "used", e.schedule.reserve)
+		})
+	}
+	e.contexts()
+	e.middleware()
+	for i := range records {
+		records[i].position = i + 1
+		e.results[i].Record = &records[i]
+	}
+	e.queue.lanes(records, e.items)
+	if e.open == 0 {
+		close(e.done)
+	}
+	return e
+}
+
+func (e *engine) contexts() {
+	detached := context.WithoutCancel(e.ctx)
+	if e.schedule.cut.IsZero() {
+		handlers, cancel := context.WithCancelCause(e.ctx)
+		e.handlers, e.detached = handlers, detached
+		e.cancelHandlers, e.cancelDetached = func() { cancel(ErrDeadlineNear) }, func() {}
+		return
+	}
+	handlers, cancelHandlers := context.WithDeadlineCause(e.ctx, e.schedule.cut, ErrDeadlineNear)
+	deadline, _ := e.ctx.Deadline()
+	detached, cancelDetached := context.WithDeadline(detached, deadline)
+	e.handlers, e.detached = handlers, detached
+	e.cancelHandlers, e.cancelDetached = cancelHandlers, cancelDetached
+}
+
+func (e *engine) middleware() {
+	if len(e.options.Middleware) == 0 {
+		return
+	}
+	e.run = func(ctx context.Context, r *Record) error {
+		if r == nil || r.position == 0 {
+			return fmt.Errorf("batch: middleware handed on a record of its own making, want the one it was given")
+		}
+		return e.stages.Run(ctx, r.position-1)
+	}
+	for i := len(e.options.Middleware) - 1; i >= 0; i-- {
+		e.run = e.options.Middleware[i](e.run)
+	}
+}
+
+// start starts the workers: fixed ones, so that a batch of ten thousand has no more goroutines than one of ten.
+func (e *engine) start() {
+	e.workers = min(e.options.concurrency(), len(e.records))
+	for range e.workers {
+		go (&worker{engine: e}).loop()
+	}
+}
+
+// supervise returns when every record has ended or the answer has to go.
+func (e *engine) supervise() {
+	cut := e.handlers.Done()
+	var answer, readmit <-chan time.Time
+	for {
+		select {
+		case <-e.done:
+			return
+		case <-cut:
+			e.cut()
+			cut = nil
+			answer = time.After(time.Until(e.schedule.answerAfter(time.Now())))
+		case <-answer:
+			e.abandon()
+			return
+		case <-e.held:
+		case <-readmit:
+		}
+		readmit = e.readmit()
+	}
+}
+
+// join waits for all workers but the late ones, whose handlers ignore their context.
+func (e *engine) join() {
+	e.mu.Lock()
+	e.closed = true
+	e.ready.Broadcast()
+	for e.workers > e.late {
+		e.gone.Wait()
+	}
+	late := e.late
+	e.mu.Unlock()
+	e.cancelHandlers()
+	if late == 0 {
+		e.cancelDetached() // otherwise it lives until the deadline, for the late workers to settle
+	}
+}
+
+func (e *engine) report() *Report {
+	report := &Report{Results: e.results, Duration: time.Since(e.begin)}
+	for i := range e.results {
+		report.counts[e.results[i].Outcome]++
+		if e.results[i].Unrecorded {
+			report.unrecorded++
+		}
+	}
+	return report
+}
+
+// take hands the calling worker the ready record with the lowest index, and waits for one. It returns -1 if there will
+// be none.
+func (e *engine) take() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for !e.closed && e.open > 0 {
+		if e.stopped == nil && e.handlers.Err() != nil {
+			break // the supervisor is about to cut, on its own goroutine
+		}
+		if i := e.queue.pop(e.items); i >= 0 {
+			e.items[i].phase = phaseStarting
+			if e.items[i].started == 0 {
+				e.items[i].started = e.clock + 1
+			}
+			return i
+		}
+		e.idle++
+		e.ready.Wait()
+		e.idle--
+		e.tick()
+	}
+	return -1
+}
+
+// beginHandler moves an admitted record on to its handler, or returns why it must not start: it is too late, or another
+// record has stopped the batch while this one was being admitted. An attempt that the store counted replaces the one that
+// the source did.
+func (e *engine) beginHandler(i, attempt int, deadline time.Time) error {
+	if e.handlers.Err() != nil || (!deadline.IsZero() && !time.Now().Before(deadline)) {
+		return ErrDeadlineNear
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.stopped != nil {
+		return e.stopped
+	}
+	if attempt > 0 {
+		e.records[i].Attempt = attempt
+	}
+	e.items[i].phase = phaseRunning
+	return nil
+}
+
+// leader returns the earlier record that i is a twin of, or -1 if it goes on by itself.
+//
+// A leader is always a record that was prepared before, so it waits for no lane, and a follower is never a leader:
+// whatever a follower waits for can move, and the lanes of the two cannot wait for each other.
+//
+// After the answer has gone out the record is its reader's, and not written to any more: ok is false.
+func (e *engine) leader(i int, key string) (leader int, ok bool) {
+	r := &e.records[i]
+	if key == "" && r.ID == "" {
+		return -1, true
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return -1, false
+	}
+	r.Key = key
+	return e.twins.leader(i), true
+}
+
+// follow makes i share the outcome of leader, which may have ended already.
+func (e *engine) follow(i, leader int) {
+	var ended []int32
+	e.mu.Lock()
+	e.tick()
+	switch {
+	case e.closed:
+		e.late--
+	case e.items[leader].phase == phaseEnded:
+		ended = e.endLocked(ended, i, shared(&e.results[leader]))
+	default:
+		e.items[i].phase = phaseFollower
+		e.items[i].next, e.items[leader].follower = e.items[leader].follower, int32(i)
+	}
+	e.mu.Unlock()
+	e.tell(ended)
+}
+
+// answered reports whether the answer has gone out.
+func (e *engine) answered() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.closed
+}
+
+// hold parks the record until the admission's RetryAt. What the admission says is kept as its result, in case the batch
+// ends before.
+func (e *engine) hold(i int, a Admission) {
+	var ended []int32
+	e.mu.Lock()
+	e.tick()
+	switch {
+	case e.closed:
+		e.late--
+	case e.stopped != nil:
+		ended = e.endLocked(ended, i, Settlement{Outcome: a.Outcome, Err: a.Err})
+	default:
+		e.results[i].Outcome, e.results[i].Err = a.Outcome, a.Err
+		e.items[i].phase = phaseHeld
+		e.items[i].prepared = true
+		e.queue.hold(i, a.RetryAt)
+		select {
+		case e.held <- struct{}{}:
+		default: // it is told already
+		}
+	}
+	e.mu.Unlock()
+	e.tell(ended)
+}
+
+// readmit makes held records ready whose time has come, and returns a channel that fires at the next one's time.
+func (e *engine) readmit() <-chan time.Time {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := time.Now()
+	for {
+		i, at := e.queue.nextHeld()
+		if i < 0 || e.stopped != nil {
+			return nil
+		}
+		if at.After(now) {
+			return time.After(at.Sub(now))
+		}
+		e.queue.unhold()
+		if e.items[i].phase == phaseHeld {
+			e.items[i].phase = phasePending
+			e.makeReady(i)
+		}
+	}
+}
+
+// end gives a record its outcome, and what follows from that to others.
+func (e *engine) end(i int, s Settlement, stop bool) {
+	var buffer [8]int32
+	e.mu.Lock()
+	if e.closed {
+		// The answer is out and says Abandoned or Skipped. The claim was settled, which is all this worker may do.
+		e.late--
+		e.mu.Unlock()
+		return
+	}
+	e.tick()
+	ended := e.endLocked(buffer[:0], i, s)
+	if (stop || e.options.StopOnFailure) && stopsLane(s) {
+		ended = e.stopLocked(ended, ErrOrder)
+	}
+	e.mu.Unlock()
+	e.tell(ended)
+}
+
+// endLocked records the outcome of i and of those that depend on it: followers share it, the next of its lane is
+// ready, or the rest of the lane is skipped. It appends all that ended to ended.
+func (e *engine) endLocked(ended []int32, i int, s Settlement) []int32 {
+	ended = e.markLocked(ended, i, s)
+	it := &e.items[i]
+	for f := it.follower; f >= 0; f = e.items[f].next {
+		ended = e.endLocked(ended, int(f), shared(&e.results[i]))
+	}
+	if stopsLane(s) {
+		for n := it.laneNext; n >= 0; n = e.items[n].laneNext {
+			if e.items[n].phase == phasePending {
+				ended = e.markLocked(ended, int(n), Settlement{Outcome: Skipped, Err: ErrOrder})
+			}
+		}
+	} else if n := it.laneNext; n >= 0 {
+		e.items[n].blocked = false
+		if e.items[n].phase == phasePending {
+			e.makeReady(int(n))
+		}
+	}
+	return ended
+}
+
+func (e *engine) markLocked(ended []int32, i int, s Settlement) []int32 {
+	it, r := &e.items[i], &e.results[i]
+	it.phase = phaseEnded
+	r.Outcome, r.Err, r.Unrecorded = s.Outcome, s.Err, s.Unrecorded
+	if it.started > 0 {
+		r.Duration = e.clock - (it.started - 1)
+	}
+	e.open--
+	if e.open == 0 {
+		e.ready.Broadcast()
+		close(e.done)
+	}
+	return append(ended, int32(i))
+}
+
+// tick reads the clock. Reading it for the start and the end of each record would be a fifth of the engine's work.
+func (e *engine) tick() { e.clock = time.Since(e.begin) }
+
+// makeReady lets the queue offer i, and wakes a worker if one sleeps.
+func (e *engine) makeReady(i int) {
+	e.queue.push(i)
+	if e.idle > 0 {
+		e.ready.Signal()
+	}
+}
+
+// cut ends the starting of records, since the handlers' context has ended.
+func (e *engine) cut() {
+	err := ErrDeadlineNear
+	if cause := context.Cause(e.handlers); cause != ErrDeadlineNear {
+		err = fmt.Errorf("%w: %w", ErrDeadlineNear, cause)
+	}
+	e.mu.Lock()
+	e.tick()
+	ended := e.stopLocked(nil, err)
+	e.mu.Unlock()
+	e.tell(ended)
+}
+
+// stopLocked ends all records that no worker has and that wait for no twin.
+func (e *engine) stopLocked(ended []int32, err error) []int32 {
+	e.stopped = err
+	for i := range e.items {
+		if p := e.items[i].phase; p != phasePending && p != phaseHeld {
+			continue
+		}
+		if held := &e.results[i]; held.Outcome != 0 {
+			ended = e.endLocked(ended, i, Settlement{Outcome: held.Outcome, Err: held.Err})
+			continue
+		}
+		// It was not prepared, so nothing follows it, and the rest of its lane is told of err here as well.
+		ended = e.markLocked(ended, i, Settlement{Outcome: Skipped, Err: err})
+	}
+	return ended
+}
+
+// abandon ends all records that are left, since the answer has to go.
+func (e *engine) abandon() {
+	var ended []int32
+	e.mu.Lock()
+	e.tick()
+	for i := range e.items {
+		switch e.items[i].phase {
+		case phaseStarting:
+			e.late++
+			ended = e.endLocked(ended, i, Settlement{Outcome: Skipped, Err: ErrDeadlineNear})
+		case phaseRunning:
+			e.late++
+			ended = e.endLocked(ended, i, Settlement{Outcome: Abandoned, Err: ErrAbandoned})
+		}
+	}
+	e.closed = true
+	e.mu.Unlock()
+	e.tell(ended)
+}
+
+// tell logs what ended and calls the hooks. It holds no lock: an ended result does not change any more.
+func (e *engine) tell(ended []int32) {
+	for _, i := range ended {
+		result := &e.results[i]
+		if !result.Outcome.Done() || result.Unrecorded || result.Outcome == DeadLettered {
+			logSafely(func() { logResult(e.ctx, e.logger, result) })
+		}
+		if e.watched {
+			eachHook(e.options.Hooks, e.logger, func(h OnRecordFinished) { h.OnRecordFinished(e.ctx, result) })
+		}
+	}
+}
+
+// stopsLane reports whether the rest of the record's lane must not start: it failed, or a redelivery of it would run
+// again, behind records that came after it.
+func stopsLane(s Settlement) bool { return !s.Outcome.Done() || s.Unrecorded }
+
+// shared is the outcome of a follower.
+func shared(leader *Result) Settlement {
+	s := Settlement{Outcome: leader.Outcome, Err: leader.Err, Unrecorded: leader.Unrecorded}
+	if s.Outcome == Succeeded {
+		s.Outcome = Replayed
+	}
+	return s
+}

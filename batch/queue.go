@@ -1,0 +1,127 @@
+package batch
+
+import (
+	"container/heap"
+	"time"
+)
+
+// queue orders what workers may start: the ready record with the lowest index first. Almost always that is the next one
+// in input order, so the queue is a cursor over the records, with a heap for those that the cursor passed while they
+// were blocked by their lane, or held.
+type queue struct {
+	cursor int
+	passed []int32 // a heap of ready records below cursor
+	held   heldRecords
+}
+
+// heldRecords is a heap: the one that is due first is at the top. It may hold a whole batch, whose last delivery crashed
+// and left its claims behind.
+type heldRecords []heldRecord
+
+type heldRecord struct {
+	i  int32
+	at time.Time
+}
+
+func (h heldRecords) Len() int { return len(h) }
+func (h heldRecords) Less(a, b int) bool {
+	order := h[a].at.Compare(h[b].at)
+	return order < 0 || (order == 0 && h[a].i < h[b].i)
+}
+func (h heldRecords) Swap(a, b int) { h[a], h[b] = h[b], h[a] }
+func (h *heldRecords) Push(r any)   { *h = append(*h, r.(heldRecord)) }
+func (h *heldRecords) Pop() any {
+	last := len(*h) - 1
+	r := (*h)[last]
+	*h = (*h)[:last]
+	return r
+}
+
+// lanes links the records of each lane, and blocks all but the first of each.
+func (q *queue) lanes(records []Record, items []item) {
+	last := index{name: func(i int32) string { return records[i].Lane }}
+	for i := range records {
+		it := &items[i]
+		it.laneNext, it.follower, it.next = -1, -1, -1
+		lane := records[i].Lane
+		if lane == "" {
+			continue
+		}
+		s := last.find(lane, len(records))
+		if s.record > 0 {
+			items[s.record-1].laneNext = int32(i)
+			it.blocked = true
+		}
+		s.record = int32(i + 1)
+	}
+}
+
+// pop removes the ready record with the lowest index, or returns -1.
+func (q *queue) pop(items []item) int {
+	for len(q.passed) > 0 {
+		if i := q.popPassed(); items[i].phase == phasePending {
+			return i
+		}
+	}
+	for q.cursor < len(items) {
+		i := q.cursor
+		q.cursor++
+		if it := &items[i]; it.phase == phasePending && !it.blocked {
+			return i
+		}
+	}
+	return -1
+}
+
+// push offers i again if the cursor has passed it.
+func (q *queue) push(i int) {
+	if i >= q.cursor {
+		return
+	}
+	h := append(q.passed, int32(i))
+	for child := len(h) - 1; child > 0; {
+		parent := (child - 1) / 2
+		if h[parent] <= h[child] {
+			break
+		}
+		h[parent], h[child] = h[child], h[parent]
+		child = parent
+	}
+	q.passed = h
+}
+
+func (q *queue) popPassed() int {
+	h := q.passed
+	top, last := h[0], len(h)-1
+	h[0] = h[last]
+	h = h[:last]
+	for parent := 0; ; {
+		child := 2*parent + 1
+		if child >= last {
+			break
+		}
+		if right := child + 1; right < last && h[right] < h[child] {
+			child = right
+		}
+		if h[parent] <= h[child] {
+			break
+		}
+		h[parent], h[child] = h[child], h[parent]
+		parent = child
+	}
+	q.passed = h
+	return int(top)
+}
+
+func (q *queue) hold(i int, until time.Time) { heap.Push(&q.held, heldRecord{int32(i), until}) }
+
+// nextHeld returns the held record that is due first, or -1.
+func (q *queue) nextHeld() (i int, at time.Time) {
+	if len(q.held) == 0 {
+		return -1, time.Time{}
+	}
+	return int(q.held[0].i), q.held[0].at
+}
+
+// unhold removes the record that nextHeld returned.
+func (q *queue) unhold() { heap.Pop(&q.held) }

@@ -1,0 +1,76 @@
+package batch
+
+import (
+	"context"
+	"time"
+)
+
+// Stages is what a source does with the records of one batch, which it names by their index. The engine calls the
+// stages of a record in order, each at most once unless said otherwise, and never two of one record at the same time.
+// It does so for several records at once. A stage that panics or calls runtime.Goexit fails its record.
+//
+// Process is RunStages with nothing but Run.
+type Stages interface {
+	// Prepare decodes the record and returns the key of its work. Records of one batch with the same key are twins: the
+	// first that gets here leads, and the others share its outcome. An empty key means that only Record.ID makes twins.
+	Prepare(ctx context.Context, i int) (key string, err error)
+
+	// Twin returns nil if follower is the same work as leader, whose key it has, and otherwise the error it fails with.
+	// Both are prepared.
+	Twin(leader, follower int) error
+
+	// Admit decides whether the record may run. It is called again after an Admission with RetryAt.
+	Admit(ctx context.Context, i int) Admission
+
+	// Run calls the user's function. It is not called if Admit says so, or if no time is left.
+	Run(ctx context.Context, i int) error
+
+	// Settle makes the outcome last, and returns the one that holds in the end. It is called on the goroutine that
+	// called Run, after Run returned, or on its successor if runtime.Goexit ended that one. It is called for every record
+	// for which Prepare was called, but not for followers and not for one that was to be admitted again when its
+	// time ran out. Its context is cancelled neither with the batch's nor with the handler's, but ends at the batch's
+	// deadline. The outcomes it is given are Succeeded, DeadLettered, Failed, Skipped and what Admit returned.
+	Settle(ctx context.Context, i int, s Settlement) Settlement
+}
+
+// Admission is the answer of Stages.Admit. Its zero value admits the record.
+type Admission struct {
+	// Context is the handler's context, derived from the one given to Admit. Nil means that one itself.
+	Context context.Context
+	// Deadline is when the handler's context ends if it does not end before that. Zero means none.
+	Deadline time.Time
+	// Attempt is the number of this attempt, if the store counted it. Zero leaves Record.Attempt as it is.
+	Attempt int
+
+	// Outcome is the record's outcome if it is not admitted, and Err the reason. A Failed record is handed to the
+	// dead-letter sink only if its error is Permanent, since what stands in the way is not its own fault otherwise.
+	Outcome Outcome
+	Err     error
+	// RetryAt asks for another call of Admit at that time, if the batch still runs then. The record holds no worker
+	// while it waits. If the batch ends before, Outcome and Err hold.
+	RetryAt time.Time
+	// Stop makes a failure stop all records that are not started yet.
+	Stop bool
+}
+
+// Settlement is an outcome on its way to the Report.
+type Settlement struct {
+	Outcome Outcome
+	Err     error
+	// Unrecorded is whether a record that is done could not be recorded as done.
+	Unrecorded bool
+}
+
+// handlerStages makes Stages of a Handler.
+type handlerStages struct {
+	records []Record
+	handler Handler
+}
+
+func (s *handlerStages) Prepare(context.Context, int) (string, error) { return "", nil }
+func (s *handlerStages) Twin(int, int) error                          { return nil }
+func (s *handlerStages) Admit(context.Context, int) Admission         { return Admission{} }
+func (s *handlerStages) Run(ctx context.Context, i int) error         { return s.handler(ctx, &s.records[i]) }
+func (s *handlerStages) Settle(_ context.Context, _ int, settled Settlement) Settlement {
+	return settled
+}

@@ -1,0 +1,235 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+)
+
+// stage is what a worker is at with its record.
+type stage uint8
+
+const (
+	stageNone stage = iota // it has no record
+	stagePrepare
+	stageAdmit
+	stageRun
+	stageDeadLetter
+	stageSettle
+)
+
+// worker takes one record after the other through the stages. User code runs on its goroutine and may panic or end it,
+// so where it stands is kept here and not on the stack.
+type worker struct {
+	*engine
+	i          int
+	stage      stage
+	context    context.Context // the handler's
+	cancel     context.CancelFunc
+	settlement Settlement
+	stop       bool // the failure stops the whole batch
+	finished   bool
+}
+
+// loop works until no record is left.
+func (w *worker) loop() {
+	defer w.leave()
+	for {
+		if w.stage == stageNone {
+			if w.i = w.take(); w.i < 0 {
+				w.finished = true
+				return
+			}
+			w.stage = stagePrepare
+		}
+		w.work()
+	}
+}
+
+// leave accounts for the end of the worker's goroutine. If runtime.Goexit ended it, another goroutine goes on where it
+// stood. The handler has ended by then, and so have its deferred functions, which lie deeper in the stack: whoever goes
+// on may settle its claim.
+func (w *worker) leave() {
+	if !w.finished {
+		go w.loop()
+		return
+	}
+	w.mu.Lock()
+	w.workers--
+	w.gone.Signal()
+	w.mu.Unlock()
+}
+
+// work takes the record from the stage it is at to its end, or to a panic.
+func (w *worker) work() {
+	defer w.caught()
+	for w.stage != stageNone {
+		switch w.stage {
+		case stagePrepare:
+			w.prepare()
+		case stageAdmit:
+			w.admit()
+		case stageRun:
+			w.runHandler()
+		case stageDeadLetter:
+			w.deadLetter()
+		case stageSettle:
+			w.settle()
+		}
+	}
+}
+
+// caught turns a panic into the failure of the record. After Goexit, which recover does not stop, it does the same
+// before the goroutine ends.
+func (w *worker) caught() {
+	if w.stage == stageNone {
+		return // all is well
+	}
+	err := &PanicError{Value: recover()}
+	if err.Value != nil {
+		err.Stack = debug.Stack()
+	}
+	if value, ok := err.Value.(error); ok {
+		err.Value = sound(value)
+	}
+	switch w.stage {
+	case stagePrepare, stageRun:
+		w.conclude(err)
+	case stageAdmit:
+		w.settlement, w.stage = Settlement{Outcome: Failed, Err: err}, stageSettle
+	case stageDeadLetter:
+		w.settlement, w.stage = Settlement{Outcome: Failed, Err: errors.Join(w.settlement.Err, sinkError(err))}, stageSettle
+	case stageSettle:
+		w.stage = stageNone
+		w.end(w.i, Settlement{Outcome: Failed, Err: errors.Join(w.settlement.Err, err)}, w.stop)
+	}
+}
+
+func (w *worker) prepare() {
+	w.settlement, w.stop, w.context = Settlement{}, false, nil
+	if w.items[w.i].prepared {
+		w.stage = stageAdmit
+		return
+	}
+	key, err := w.stages.Prepare(w.handlers, w.i)
+	if err != nil {
+		w.conclude(err)
+		return
+	}
+	leader, ok := w.leader(w.i, key)
+	if !ok {
+		w.skip(ErrDeadlineNear)
+		return
+	}
+	if leader < 0 {
+		w.stage = stageAdmit
+		return
+	}
+	if err := w.stages.Twin(leader, w.i); err != nil {
+		w.conclude(err)
+		return
+	}
+	w.stage = stageNone
+	w.follow(w.i, leader)
+}
+
+func (w *worker) admit() {
+	if w.handlers.Err() != nil {
+		w.skip(ErrDeadlineNear) // decoding took too long to claim anything now
+		return
+	}
+	a := w.stages.Admit(w.handlers, w.i)
+	switch {
+	case a.Outcome == 0:
+		w.begin(a)
+	case !a.RetryAt.IsZero():
+		w.stage = stageNone
+		w.hold(w.i, a)
+	default:
+		w.stop = a.Stop
+		w.settlement, w.stage = Settlement{Outcome: a.Outcome, Err: a.Err}, stageSettle
+		if a.Outcome == Failed && IsPermanent(a.Err) && w.options.DeadLetter != nil {
+			w.stage = stageDeadLetter
+		}
+	}
+}
+
+// begin gives the handler its context and lets the record go on to it. Too late, after a claim whose reply took long, the
+// handler does not start.
+func (w *worker) begin(a Admission) {
+	if err := w.beginHandler(w.i, a.Attempt, a.Deadline); err != nil {
+		w.skip(err)
+		return
+	}
+	w.stage = stageRun
+	w.context = a.Context
+	if w.context == nil {
+		w.context = w.handlers
+	}
+	end := a.Deadline
+	if timeout := w.options.Timeout; timeout > 0 {
+		if t := time.Now().Add(timeout); end.IsZero() || t.Before(end) {
+			end = t
+		}
+	}
+	if !end.IsZero() {
+		w.context, w.cancel = context.WithDeadlineCause(w.context, end, ErrTimeout)
+	}
+}
+
+// skip leaves the record unstarted.
+func (w *worker) skip(err error) {
+	w.settlement, w.stage = Settlement{Outcome: Skipped, Err: err}, stageSettle
+}
+
+func (w *worker) runHandler() {
+	var err error
+	if len(w.options.Middleware) == 0 {
+		err = w.stages.Run(w.context, w.i)
+	} else {
+		err = w.run(w.context, &w.records[w.i])
+	}
+	w.conclude(err)
+}
+
+// conclude decides what the handler's return, or a failure before it, makes of the record.
+func (w *worker) conclude(err error) {
+	if w.cancel != nil {
+		w.cancel()
+		w.cancel = nil
+	}
+	w.stage = stageSettle
+	if err == nil {
+		w.settlement.Outcome = Succeeded
+		return
+	}
+	err = sound(err)
+	w.settlement = Settlement{Outcome: Failed, Err: err}
+	attempt, limit := w.records[w.i].Attempt, w.options.MaxAttempts
+	if w.options.DeadLetter != nil && (IsPermanent(err) || (limit > 0 && attempt >= limit)) {
+		w.stage = stageDeadLetter
+	}
+}
+
+// deadLetter hands a record that is given up to the sink. A worker that comes here after the answer has gone out only
+// lets go of its claim: the record is told as failed and comes back.
+func (w *worker) deadLetter() {
+	if !w.answered() {
+		if err := w.options.DeadLetter(w.detached, &w.records[w.i], w.settlement.Err); err != nil {
+			w.settlement.Err = errors.Join(w.settlement.Err, sinkError(err))
+		} else {
+			w.settlement.Outcome = DeadLettered
+		}
+	}
+	w.stage = stageSettle
+}
+
+func (w *worker) settle() {
+	settled := w.stages.Settle(w.detached, w.i, w.settlement)
+	w.stage = stageNone
+	w.end(w.i, settled, w.stop)
+}
+
+func sinkError(err error) error { return fmt.Errorf("batch: dead-letter sink: %w", sound(err)) }
