@@ -1,0 +1,210 @@
+package idempotency
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Claim is a key that is its holder's to work on, or, if Replayed, one whose work is done. It is used by one goroutine.
+type Claim struct {
+	guard   *Guard
+	request Request
+	key     string // as stored; empty: the work is unprotected
+	owner   string
+	attempt int
+
+	claimed  time.Time // by the guard's clock
+	lease    time.Time // by the guard's clock
+	deadline time.Time // the work's context ends, by time.Now
+
+	replayed bool
+	data     []byte
+	context  claimContext
+}
+
+// Replayed reports whether the work is done already, and must not be done again.
+func (c *Claim) Replayed() bool { return c.replayed }
+
+// Data returns the stored result of replayed work, and nil if none is stored.
+func (c *Claim) Data() []byte { return c.data }
+
+// Attempt returns the number of this attempt, or 0 if nobody counts.
+func (c *Claim) Attempt() int { return c.attempt }
+
+// Deadline returns when the work's context must end, a little before the lease does. It is zero for unprotected work.
+func (c *Claim) Deadline() time.Time { return c.deadline }
+
+// name is the key as errors and log lines show it, which is as it is stored: a key that is stored as a hash is too long
+// to be shown, or personal.
+func (c *Claim) name() string { return c.key[len(c.guard.namespace)+1:] }
+
+// schedule sets the claim's times. It returns false if none is left.
+func (c *Claim) schedule(ctx context.Context) bool {
+	now := time.Now()
+	left := c.guard.options.Lease
+	if left == 0 {
+		left = DefaultLease
+		deadline, limited := invocationDeadline(ctx)
+		if limited {
+			left = deadline.Sub(now)
+		}
+		if timeout := c.request.Timeout; timeout > 0 {
+			// A second more, to complete in, unless there is no such number.
+			if timeout = max(timeout, timeout+time.Second); !limited || timeout < left {
+				left = timeout
+			}
+		}
+	}
+	c.claimed = now
+	if c.guard.options.Clock != nil {
+		c.claimed = c.guard.options.Clock()
+	}
+	c.lease = c.claimed.Add(left).Truncate(time.Millisecond)
+	if left = c.lease.Sub(c.claimed); left < time.Millisecond {
+		return false // too little to end anything before it
+	}
+	// As long before the end as a batch reserves by default, less the millisecond that the lease may have lost in
+	// rounding: then a batch's own cut comes first, and it needs no context a record.
+	margin := min(time.Second, left/10)
+	c.deadline = now.Add(left - max(margin-time.Millisecond, margin/2))
+	return true
+}
+
+// inTime reports whether the work may begin.
+func (c *Claim) inTime(ctx context.Context) bool {
+	return ctx.Err() == nil && time.Now().Before(c.deadline)
+}
+
+// tooLate is the error of a claim whose work may not begin.
+func (c *Claim) tooLate(ctx context.Context) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return fmt.Errorf("%w: %q: %w", ErrLeaseTooShort, c.name(), cause)
+	}
+	return fmt.Errorf("%w: %q", ErrLeaseTooShort, c.name())
+}
+
+// claimExpiry is when the claim's entry may be deleted. It is later than the lease, so that neither an expiry test nor
+// DynamoDB's TTL can end a live claim.
+func (c *Claim) claimExpiry() time.Time {
+	end := c.lease.Add(c.guard.skew)
+	if expiry := c.claimed.Add(c.expiry()); expiry.After(end) {
+		end = expiry
+	}
+	return ceilSecond(end.Add(time.Millisecond))
+}
+
+func (c *Claim) expiry() time.Duration {
+	switch {
+	case c.guard.options.Expiry > 0:
+		return c.guard.options.Expiry
+	case c.request.Expiry > 0:
+		return c.request.Expiry
+	default:
+		return DefaultExpiry
+	}
+}
+
+func ceilSecond(t time.Time) time.Time {
+	if floor := t.Truncate(time.Second); !floor.Equal(t) {
+		return floor.Add(time.Second)
+	}
+	return t
+}
+
+// refused decides what the entry means that stands in the way of the claim.
+func (c *Claim) refused(entry *Entry) (*Claim, error) {
+	if entry.Fingerprint != "" && c.request.Fingerprint != "" && entry.Fingerprint != c.request.Fingerprint {
+		return nil, fmt.Errorf("%w: %q", ErrFingerprintMismatch, c.name())
+	}
+	switch entry.Status {
+	case Completed:
+		c.replayed, c.data = true, entry.Data
+		return c, nil
+	case InProgress:
+		// Both limits are strict, the one in milliseconds, the other in seconds.
+		free := entry.Lease.Add(c.guard.skew + time.Millisecond)
+		held := &InProgressError{Key: c.name(), Lease: entry.Lease}
+		if entry.Lease.IsZero() {
+			held.Lease, free = entry.Expiry, entry.Expiry.Add(time.Second)
+		}
+		held.Left = max(free.Sub(c.guard.now()), 0)
+		return nil, held
+	default:
+		return nil, fmt.Errorf("idempotency: claim of %q was refused by an entry that is %v, want %v or %v",
+			c.name(), entry.Status, InProgress, Completed)
+	}
+}
+
+// Complete records the work as done, with data as its result (nil: none), for callers to come. It is called after the
+// work has succeeded, and by the goroutine that did it. A completion that fails is tried again, briefly.
+//
+// It returns nil for unprotected work; ErrResultNotStored if the work is recorded as done without its result;
+// ErrClaimLost if the claim is someone else's by now, so that the work may be done twice; any other error if it is open
+// whether the completion was stored. In no case may the claim be released then.
+//
+// The context is one of Detach's, or another that outlives the work's.
+func (c *Claim) Complete(ctx context.Context, data []byte) error {
+	if c.key == "" {
+		return nil
+	}
+	now := c.guard.now()
+	return c.settle(ctx, "completion", func() error {
+		return c.guard.store.Complete(ctx, CompleteRequest{
+			Key: c.key, Owner: c.owner, Now: now, Expiry: ceilSecond(now.Add(c.expiry())), Data: data,
+		})
+	})
+}
+
+// Release gives the claim back after the work has failed, so that it can be tried again at once. Like Complete it is
+// called by the goroutine that did the work, with a context that outlives it. It returns ErrClaimLost if the claim is
+// someone else's by now, and ErrAlreadyCompleted if the work was completed under it.
+func (c *Claim) Release(ctx context.Context) error { return c.settleRelease(ctx, false) }
+
+// ReleaseUnstarted is Release for work that was never begun. It is not counted as an attempt.
+func (c *Claim) ReleaseUnstarted(ctx context.Context) error { return c.settleRelease(ctx, true) }
+
+func (c *Claim) settleRelease(ctx context.Context, unstarted bool) error {
+	if c.key == "" {
+		return nil
+	}
+	return c.settle(ctx, "release", func() error { return c.release(ctx, unstarted) })
+}
+
+func (c *Claim) release(ctx context.Context, unstarted bool) error {
+	return c.guard.store.Release(ctx, ReleaseRequest{
+		Key: c.key, Owner: c.owner, Now: c.guard.now(),
+		CountAttempts: c.guard.options.CountAttempts, Unstarted: unstarted,
+	})
+}
+
+// giveBack releases a claim that was not begun, once, on a context of its own.
+func (c *Claim) giveBack(ctx context.Context) error {
+	ctx, cancel := Detach(ctx)
+	defer cancel()
+	if err := c.release(ctx, true); err != nil && !errors.Is(err, ErrClaimLost) { // lost: it is given back already
+		return fmt.Errorf("idempotency: release of %q: %w", c.name(), err)
+	}
+	return nil
+}
+
+// settle tries f up to three times, within a fraction of a second: a store's own client has retried by then, and the
+// batch has to answer.
+func (c *Claim) settle(ctx context.Context, what string, f func() error) error {
+	var err error
+	for try := range 3 {
+		if try > 0 && !sleep(ctx, 50*time.Millisecond<<try) {
+			break
+		}
+		err = f()
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, ErrClaimLost), errors.Is(err, ErrAlreadyCompleted), errors.Is(err, ErrResultNotStored),
+			errors.Is(err, ErrStoreUnusable):
+			return fmt.Errorf("idempotency: %s of %q: %w", what, c.name(), err)
+		}
+	}
+	return fmt.Errorf("idempotency: %s of %q: %w", what, c.name(), err)
+}

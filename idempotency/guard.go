@@ -1,0 +1,171 @@
+package idempotency
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Guard lets one caller at a time do the work of a key, and nobody once it is done. It is safe for concurrent use, and
+// holds no state of its own: all that it knows is in its Store.
+type Guard struct {
+	namespace string
+	store     Store
+	options   Options
+	now       func() time.Time
+	skew      time.Duration
+	logger    *slog.Logger
+}
+
+// New returns a Guard whose keys live in the namespace of the store. The namespace is part of every stored key and is
+// never derived from names in code, so that renaming a function makes nothing run twice. Two functions that share a
+// table and see the same keys need namespaces of their own; two versions of one function need the same.
+//
+// The error names each argument and option that is out of its limits.
+func New(namespace string, store Store, optFns ...func(*Options)) (*Guard, error) {
+	var options Options
+	for _, fn := range optFns {
+		fn(&options)
+	}
+	if err := errors.Join(validateNamespace(namespace), validateStore(store), options.validate()); err != nil {
+		return nil, err
+	}
+	g := &Guard{namespace: namespace, store: store, options: options, now: options.Clock, logger: options.Logger}
+	if g.now == nil {
+		g.now = time.Now
+	}
+	g.skew = DefaultSkew
+	if options.Skew != 0 {
+		g.skew = max(options.Skew, 0)
+	}
+	return g, nil
+}
+
+func validateNamespace(namespace string) error {
+	const want = "1 to 255 bytes of UTF-8 without '#'"
+	if namespace == "" || len(namespace) > 255 || !utf8.ValidString(namespace) || strings.Contains(namespace, "#") {
+		return fmt.Errorf("idempotency: namespace is %q, want %s", namespace, want)
+	}
+	return nil
+}
+
+func validateStore(store Store) error {
+	if store == nil {
+		return errors.New("idempotency: store is nil, want a Store")
+	}
+	if v := reflect.ValueOf(store); v.Kind() == reflect.Pointer && v.IsNil() {
+		return fmt.Errorf("idempotency: store is a nil %T, want a Store", store)
+	}
+	if v, ok := store.(Validator); ok {
+		return v.Validate()
+	}
+	return nil
+}
+
+func (g *Guard) log() *slog.Logger {
+	if g.logger == nil {
+		return slog.Default()
+	}
+	return g.logger
+}
+
+// Options returns the options the guard was made with.
+func (g *Guard) Options() Options { return g.options }
+
+// Request names the work that a claim is for. It is computed before the work, from what the work cannot change.
+type Request struct {
+	// Key is the work's key within the guard's namespace. An empty key is a missing one.
+	Key string
+	// Fingerprint is that of the payload, or empty. Work that was claimed with another fingerprint is not the same.
+	Fingerprint string
+	// Expiry is how long the key lives where Options.Expiry does not say. 0 means DefaultExpiry.
+	Expiry time.Duration
+	// Timeout is how long the work may take, if less than what is left of the invocation. 0 means no such limit.
+	Timeout time.Duration
+	// Attempt is the number of this attempt as far as the source knows. A store that counts attempts knows better.
+	Attempt int
+}
+
+// Claim asks for the work. Do, Wrap and the sources are built on it; it is for work that is no function.
+//
+// If the work is the caller's, Claim returns a Claim that the caller completes or releases. If the work is done, it
+// returns one for which Replayed is true. Otherwise it returns an error and the work must not be done: ErrInProgress if
+// another worker holds the key, ErrFingerprintMismatch, ErrKeyMissing, ErrLeaseTooShort if no time is left to begin,
+// or an error of the store. In the last two cases the key is released again, as far as the store can be reached.
+func (g *Guard) Claim(ctx context.Context, r Request) (*Claim, error) {
+	c := &Claim{guard: g, request: r, attempt: r.Attempt}
+	if r.Key == "" {
+		if g.options.MissingKey == MissingKeyRunsUnprotected {
+			return c, nil
+		}
+		return nil, ErrKeyMissing
+	}
+	c.key = storedKey(g.namespace, r.Key, g.options.HashKeys)
+	if !c.schedule(ctx) || ctx.Err() != nil {
+		return nil, c.tooLate(ctx)
+	}
+	c.owner = newOwner()
+	result, err := g.store.Claim(ctx, ClaimRequest{
+		Key: c.key, Owner: c.owner, Fingerprint: r.Fingerprint,
+		Now: c.claimed, Lease: c.lease, Expiry: c.claimExpiry(), Skew: g.skew, CountAttempts: g.options.CountAttempts,
+	})
+	if err != nil {
+		return nil, g.undecided(ctx, c, err)
+	}
+	entry := &result.Entry
+	if !result.Claimed {
+		return c.refused(entry)
+	}
+	if g.options.CountAttempts {
+		c.attempt = entry.Attempts
+	}
+	if !c.inTime(ctx) {
+		// The reply took so long that the batch's time, or the lease, is over. Work begun now would run into the next
+		// owner's.
+		return nil, errors.Join(c.tooLate(ctx), c.giveBack(ctx))
+	}
+	return c, nil
+}
+
+// undecided is the error of a claim that may have been made or not. The claim is released in case it was made, so that
+// a redelivery need not wait for the end of its lease. If the release arrives first, the lease ends it.
+func (g *Guard) undecided(ctx context.Context, c *Claim, err error) error {
+	if errors.Is(err, ErrStoreFull) || errors.Is(err, ErrStoreUnusable) {
+		return fmt.Errorf("idempotency: claim of %q: %w", c.name(), err)
+	}
+	_ = c.giveBack(ctx) // best effort: the claim's own error says what is wrong with the store
+	return fmt.Errorf("idempotency: claim of %q is undecided: %w", c.name(), err)
+}
+
+// await is Claim, but waits up to Options.Wait for a key that is held elsewhere. The last look is at the end of that.
+func (g *Guard) await(ctx context.Context, r Request) (*Claim, error) {
+	end := time.Now().Add(g.options.Wait)
+	for poll := 0; ; poll++ {
+		c, err := g.Claim(ctx, r)
+		held, ok := errors.AsType[*InProgressError](err)
+		if !ok {
+			return c, err
+		}
+		delay := min(held.RetryIn(poll), time.Until(end))
+		if delay <= 0 || !sleep(ctx, delay) {
+			return nil, err
+		}
+	}
+}
+
+// sleep returns false if ctx ends first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

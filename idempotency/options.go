@@ -1,0 +1,89 @@
+package idempotency
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// The defaults of Options.
+const (
+	// DefaultExpiry is how long a key lives that Do or Wrap completed, as in Powertools for AWS Lambda.
+	DefaultExpiry = time.Hour
+	// DefaultLease is how long a claim lives where there is no deadline to derive it from.
+	DefaultLease = time.Minute
+	// DefaultSkew is how far the clocks of two workers may differ.
+	DefaultSkew = time.Second
+)
+
+// MissingKey says what to do with work that has no key.
+type MissingKey uint8
+
+const (
+	// MissingKeyFails: it fails with ErrKeyMissing. This is the default.
+	MissingKeyFails MissingKey = iota
+	// MissingKeyRunsUnprotected: it is done without a claim, however often it is asked for.
+	MissingKeyRunsUnprotected
+)
+
+// Options are the options of a Guard. The zero value is a good default.
+type Options struct {
+	// Expiry is how long a key lives after its completion. 0 means the source's default, which outlives the source's
+	// redeliveries, or DefaultExpiry for Do and Wrap. Otherwise it is at least a second, and no less than Lease.
+	Expiry time.Duration
+
+	// Lease is how long a claim is good for if it is neither completed nor released, since its worker crashed. 0 means
+	// until the deadline of the invocation, that of its context, or DefaultLease where there is none. The context of
+	// the work ends a little before its lease, so a longer Lease than the work needs only delays the retry after a
+	// crash, and a shorter one cuts the work off.
+	Lease time.Duration
+
+	// Skew is how far the clocks of two workers may differ: a claim is taken over when its lease ended longer ago than
+	// that. 0 means DefaultSkew. Negative means none.
+	Skew time.Duration
+
+	// Wait is how long to wait for a claim that is held elsewhere, until it is completed, released or can be taken
+	// over. 0 means the source's default: not at all for Do, Wrap and SQS; as long as there is time for streams and
+	// EventBridge. Negative means not at all. Each look at the key costs one refused write, the first after
+	// 100 milliseconds, later ones up to two seconds apart.
+	Wait time.Duration
+
+	// MissingKey says what to do with work that has no key.
+	MissingKey MissingKey
+
+	// HashKeys stores SHA-256 hashes of keys instead of the keys, for keys that are personal data. Errors and log lines
+	// show the hash too.
+	HashKeys bool
+
+	// CountAttempts makes the store count how often work was started under a key. A claim that fails then keeps its
+	// entry until the key expires.
+	CountAttempts bool
+
+	// FailUnrecorded makes work fail that succeeded, but whose completion the store did not take. By default it counts
+	// as done, since failing repeats it for certain.
+	FailUnrecorded bool
+
+	// Clock tells the time. Nil means time.Now.
+	Clock func() time.Time
+
+	// Logger gets a line where something is lost that no returned error tells: a completion that was not stored, a
+	// result that cannot be replayed. Nil means slog.Default().
+	Logger *slog.Logger
+}
+
+// validate returns an error that names each option that is out of its limits, what it is and what it may be.
+func (o *Options) validate() error {
+	var errs []error
+	check := func(ok bool, name string, got any, want string) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("idempotency: Options.%s is %v, want %s", name, got, want))
+		}
+	}
+	check(o.Expiry == 0 || o.Expiry >= time.Second, "Expiry", o.Expiry, "0 (for the default) or at least 1s")
+	check(o.Lease == 0 || o.Lease >= 10*time.Millisecond, "Lease", o.Lease, "0 (for the default) or at least 10ms")
+	check(o.Expiry < time.Second || o.Expiry >= o.Lease, "Expiry", o.Expiry,
+		fmt.Sprintf("no less than Options.Lease, which is %v", o.Lease))
+	check(o.MissingKey <= MissingKeyRunsUnprotected, "MissingKey", o.MissingKey, "one of the MissingKey constants")
+	return errors.Join(errs...)
+}
