@@ -1,0 +1,139 @@
+package dynamostore
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// Options change where a Store keeps what, and how much it does at a time. The zero value of a field means its default.
+type Options struct {
+	// KeyAttribute is the table's partition key, of type S. Default "id".
+	KeyAttribute string
+	// SortKeyAttribute is the table's sort key, of type S. Default none. With it the key is the sort key's value, and
+	// the partition key's value is PartitionValue.
+	SortKeyAttribute string
+	// PartitionValue is the partition key's value where SortKeyAttribute is set. Default "idempotency".
+	PartitionValue string
+
+	// StatusAttribute holds INPROGRESS or COMPLETED. Default "status".
+	StatusAttribute string
+	// ExpiryAttribute holds when the entry is forgotten, in epoch seconds. It should be the table's TTL attribute.
+	// Default "expiration".
+	ExpiryAttribute string
+	// LeaseAttribute holds the end of a claim's lease, in epoch milliseconds. Default "in_progress_expiration".
+	LeaseAttribute string
+	// DataAttribute holds the result. Default "data".
+	DataAttribute string
+	// FingerprintAttribute holds the payload's fingerprint. Default "validation".
+	FingerprintAttribute string
+	// OwnerAttribute holds the token of the claim. Default "owner".
+	OwnerAttribute string
+	// AttemptsAttribute counts the claims, where they are counted. Default "attempts".
+	AttemptsAttribute string
+
+	// MaxInFlight bounds how many calls the Store makes at a time, over all the invocations of a process that share it.
+	// A call beyond it waits until another has ended or its context has. Default 64.
+	MaxInFlight int
+}
+
+const (
+	defaultPartitionValue = "idempotency"
+	defaultMaxInFlight    = 64
+
+	// Limits of DynamoDB, "Service, account, and table quotas" in the DynamoDB Developer Guide.
+	maxAttributeName  = 255 // bytes; a key's, and that of any attribute an index or TTL uses
+	maxPartitionValue = 2048
+	maxItem           = 400 * 1024
+)
+
+// attribute is one attribute's name, with the option that sets it.
+type attribute struct {
+	option       string
+	name         *string
+	defaultValue string
+}
+
+func (o *Options) attributes() []attribute {
+	return []attribute{
+		{"KeyAttribute", &o.KeyAttribute, "id"},
+		{"SortKeyAttribute", &o.SortKeyAttribute, ""},
+		{"StatusAttribute", &o.StatusAttribute, "status"},
+		{"ExpiryAttribute", &o.ExpiryAttribute, "expiration"},
+		{"LeaseAttribute", &o.LeaseAttribute, "in_progress_expiration"},
+		{"DataAttribute", &o.DataAttribute, "data"},
+		{"FingerprintAttribute", &o.FingerprintAttribute, "validation"},
+		{"OwnerAttribute", &o.OwnerAttribute, "owner"},
+		{"AttemptsAttribute", &o.AttemptsAttribute, "attempts"},
+	}
+}
+
+// resolve applies optFns and fills in the defaults. The error, if any, is the first option that is wrong.
+func resolve(optFns []func(*Options)) (Options, error) {
+	var o Options
+	for _, f := range optFns {
+		if f != nil {
+			f(&o)
+		}
+	}
+	for _, a := range o.attributes() {
+		if *a.name == "" {
+			*a.name = a.defaultValue
+		}
+	}
+	partitionValue := o.PartitionValue
+	if o.SortKeyAttribute != "" && partitionValue == "" {
+		o.PartitionValue = defaultPartitionValue
+	}
+	maxInFlight := o.MaxInFlight
+	if maxInFlight <= 0 {
+		o.MaxInFlight = defaultMaxInFlight
+	}
+
+	taken := make(map[string]string)
+	for _, a := range o.attributes() {
+		if len(*a.name) > maxAttributeName {
+			return o, fmt.Errorf("dynamostore: Options.%s is %q, %d bytes; the limit is %d",
+				a.option, *a.name, len(*a.name), maxAttributeName)
+		}
+		if other, ok := taken[*a.name]; ok && *a.name != "" {
+			return o, fmt.Errorf("dynamostore: Options.%s is %q, as Options.%s is; every attribute needs a name of its own",
+				a.option, *a.name, other)
+		}
+		taken[*a.name] = a.option
+	}
+	switch {
+	case o.SortKeyAttribute == "" && partitionValue != "":
+		return o, fmt.Errorf("dynamostore: Options.PartitionValue is %q, but Options.SortKeyAttribute is empty; "+
+			"without a sort key the partition key's value is the key", partitionValue)
+	case len(partitionValue) > maxPartitionValue:
+		return o, fmt.Errorf("dynamostore: Options.PartitionValue has %d bytes; the limit is %d",
+			len(partitionValue), maxPartitionValue)
+	case maxInFlight < 0:
+		return o, fmt.Errorf("dynamostore: Options.MaxInFlight is %d; it must be at least 1, or 0 for %d",
+			maxInFlight, defaultMaxInFlight)
+	}
+	return o, nil
+}
+
+func validateTable(table string) error {
+	// The data operations take a table's ARN as well. The rest is what CreateTable accepts (DynamoDB API Reference).
+	if strings.HasPrefix(table, "arn:") {
+		return nil
+	}
+	ok := len(table) >= 3 && len(table) <= 255
+	for _, c := range table {
+		ok = ok && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '.' || c == '-')
+	}
+	if !ok {
+		return fmt.Errorf("dynamostore: table is %q; want 3 to 255 of the characters a-z, A-Z, 0-9, _, . and -, or an ARN",
+			table)
+	}
+	return nil
+}
+
+// isNil reports whether client is nil or a nil pointer in an interface, which would panic in the first call only.
+func isNil(client any) bool {
+	v := reflect.ValueOf(client)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
+}

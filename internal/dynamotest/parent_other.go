@@ -1,0 +1,9 @@
+//go:build !linux
+
+package dynamotest
+
+import "os/exec"
+
+// endWithParent does nothing: only Linux can end a process with its parent. StopAfter ends it where tests end by
+// themselves.
+func endWithParent(*exec.Cmd) {}
