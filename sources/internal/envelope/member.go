@@ -1,0 +1,93 @@
+package envelope
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Member returns the value of the object's first member with the name, as JSON, or "" if it has none or is no object.
+// The object is valid JSON, as Split hands it out, or empty.
+func Member(object, name string) string {
+	i := skipSpace(object, 0)
+	if i >= len(object) || object[i] != '{' {
+		return ""
+	}
+	for i = skipSpace(object, i+1); i < len(object) && object[i] == '"'; i = skipSpace(object, i+1) {
+		end := skipString(object, i)
+		found := isName(object[i:end], name)
+		start := skipSpace(object, skipSpace(object, end)+1) // behind the colon
+		end = skipValue(object, start)
+		if found {
+			return object[start:end]
+		}
+		if i = skipSpace(object, end); i >= len(object) || object[i] != ',' {
+			break
+		}
+	}
+	return ""
+}
+
+// String returns the text of a JSON string, and whether value is one. Without escapes that is a part of value.
+func String(value string) (text string, ok bool) {
+	if len(value) < 2 || value[0] != '"' {
+		return "", false
+	}
+	inner := value[1 : len(value)-1]
+	if strings.IndexByte(inner, '\\') < 0 && utf8.ValidString(inner) {
+		return inner, true
+	}
+	unquoted, _ := jsontext.AppendUnquote(nil, value) // fails for broken UTF-8 only, of which it replaces each byte
+	return string(unquoted), true
+}
+
+func isName(quoted, name string) bool { return memberName(quoted) == name }
+
+func skipSpace(s string, i int) int {
+	for i < len(s) && (s[i] == ' ' || s[i] == '\n' || s[i] == '\r' || s[i] == '\t') {
+		i++
+	}
+	return i
+}
+
+// skipString returns the index behind the string that begins at i.
+func skipString(s string, i int) int {
+	for i++; i < len(s); i++ {
+		switch s[i] {
+		case '"':
+			return i + 1
+		case '\\':
+			i++
+		}
+	}
+	return len(s)
+}
+
+// skipValue returns the index behind the value that begins at i.
+func skipValue(s string, i int) int {
+	for depth := 0; i < len(s); {
+		switch s[i] {
+		case '"':
+			i = skipString(s, i)
+		case '{', '[':
+			depth++
+			i++
+			continue
+		case '}', ']':
+			depth--
+			i++
+		case ',', ':', ' ', '\n', '\r', '\t':
+			i++
+			continue
+		default: // a literal or a number
+			for i < len(s) && strings.IndexByte(",]} \n\r\t", s[i]) < 0 {
+				i++
+			}
+		}
+		if depth <= 0 {
+			return i
+		}
+	}
+	return len(s)
+}

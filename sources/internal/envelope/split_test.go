@@ -1,0 +1,215 @@
+package envelope_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/oncekit/oncekit/sources/internal/envelope"
+)
+
+// visited is what a visitor was told of one record.
+type visited struct {
+	Raw     string
+	Members map[string]string
+}
+
+// collector is a visitor that keeps what it is told, the last of several arrays only.
+type collector struct {
+	starts  int
+	members map[string]string
+	records []visited
+}
+
+func (c *collector) Start(int) { c.starts++; c.records = nil }
+
+func (c *collector) Member(name, value string) {
+	if c.members == nil {
+		c.members = map[string]string{}
+	}
+	// Split leaves broken UTF-8 in names, which are compared and not kept. encoding/json replaces it, byte by byte.
+	c.members[string([]rune(name))] = value
+}
+
+func (c *collector) End(raw string) {
+	c.records = append(c.records, visited{raw, c.members})
+	c.members = nil
+}
+
+func TestSplit(t *testing.T) {
+	for _, test := range []struct {
+		name, payload string
+		want          []visited
+	}{
+		{"no records", `{"Records":[]}`, nil},
+		{"members as they stand", `{"Records":[{"a":1,"b":{"c":[2, 3]} , "d":"\u0041"}]}`,
+			[]visited{{`{"a":1,"b":{"c":[2, 3]} , "d":"\u0041"}`, map[string]string{"a": "1", "b": `{"c":[2, 3]}`, "d": `"\u0041"`}}}},
+		{"white space everywhere", " \r\n\t{ \"Records\" : [ { \"a\" : 1 } , { } ] } \n",
+			[]visited{{`{ "a" : 1 }`, map[string]string{"a": "1"}}, {`{ }`, nil}}},
+		{"records that are no objects", `{"Records":[null,1,"x",true,[1,{"a":2}],{"a":3}]}`,
+			[]visited{{"null", nil}, {"1", nil}, {`"x"`, nil}, {"true", nil}, {`[1,{"a":2}]`, nil},
+				{`{"a":3}`, map[string]string{"a": "3"}}}},
+		{"members around Records", `{"before":{"Records":[1]},"Records":[2],"after":[{"Records":[3]}]}`, []visited{{"2", nil}}},
+		{"the last of several arrays", `{"Records":[{"a":1},2],"Records":[3]}`, []visited{{"3", nil}}},
+		{"an array that is emptied", `{"Records":[1],"Records":[]}`, nil},
+		{"duplicate members, in their order", `{"Records":[{"a":1,"a":2}]}`,
+			[]visited{{`{"a":1,"a":2}`, map[string]string{"a": "2"}}}},
+		{"an escaped member name", `{"Records":[{"\u0061":1}]}`, []visited{{`{"\u0061":1}`, map[string]string{"a": "1"}}}},
+		{"an escaped Records", `{"\u0052ecords":[1]}`, []visited{{"1", nil}}},
+		{"broken UTF-8", "{\"Records\":[{\"a\":\"\xff\xfe\"}]}",
+			[]visited{{"{\"a\":\"\xff\xfe\"}", map[string]string{"a": "\"\xff\xfe\""}}}},
+		{"text outside of ASCII before a record", `{"x":"日本","Records":[{"a":"é"}]}`,
+			[]visited{{`{"a":"é"}`, map[string]string{"a": `"é"`}}}},
+		{"a lone surrogate", `{"Records":[{"a":"\ud800"}]}`, []visited{{`{"a":"\ud800"}`, map[string]string{"a": `"\ud800"`}}}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var c collector
+			if err := envelope.Split([]byte(test.payload), &c); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, c.records); diff != "" {
+				t.Errorf("records (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Every error says what was found, and what was expected where that is not plain.
+func TestSplitErrors(t *testing.T) {
+	for _, test := range []struct{ name, payload, want string }{
+		{"nothing", "", "event is not JSON: unexpected EOF"},
+		{"white space", " \n ", "event is not JSON: unexpected EOF"},
+		{"no JSON", "hello", `event is not JSON: jsontext: invalid character 'h' at start of value`},
+		{"HTML", "<html>", `event is not JSON: jsontext: invalid character '<' at start of value`},
+		{"null", "null", "event is null, want an object with Records"},
+		{"a number", "1", "event is a number, want an object with Records"},
+		{"a negative number", "-1", "event is a number, want an object with Records"},
+		{"a string", `"Records"`, "event is a string, want an object with Records"},
+		{"a boolean", "false", "event is a boolean, want an object with Records"},
+		{"an array", `[{"Records":[]}]`, "event is an array, want an object with Records"},
+		{"an empty object", "{}", "event has no Records, but is an empty object"},
+		{"another event", `{"version":"0","id":"x","detail":{"Records":[]}}`, `event has no Records, but "version", "id", "detail"`},
+		{"another case", `{"records":[]}`, `event has no Records, but "records"`},
+		{"many other members", `{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1,"j":1,"k":1}`,
+			`event has no Records, but "a", "b", "c", "d", "e", "f", "g", "h", ...`},
+		{"Records null", `{"Records":null}`, "event has Records that are null, want an array"},
+		{"Records an object", `{"Records":{"0":{}}}`, "event has Records that are an object, want an array"},
+		{"Records a string", `{"Records":"[]"}`, "event has Records that are a string, want an array"},
+		{"Records a number", `{"Records":0}`, "event has Records that are a number, want an array"},
+		{"the last Records null", `{"Records":[1],"Records":null}`, "event has Records that are null, want an array"},
+		{"Records without a value", `{"Records":}`, "event has Records that are no JSON value, want an array"},
+		{"cut in a string", `{"Records":[{"a":"b`, "event is not JSON: "},
+		{"cut behind a record", `{"Records":[{"a":1}`, "event is not JSON: "},
+		{"cut behind the array", `{"Records":[{"a":1}]`, "event is not JSON: "},
+		{"cut in the first name", `{"Reco`, "event is not JSON: "},
+		{"no comma", `{"Records":[1 2]}`, "event is not JSON: "},
+		{"no comma between members", `{"Records":[{"a":1 "b":2}]}`, "event is not JSON: "},
+		{"a trailing comma", `{"Records":[1,]}`, "event is not JSON: "},
+		{"a single quote", `{'Records':[]}`, "event is not JSON: "},
+		{"not a number", `{"Records":[{"a":NaN}]}`, "event is not JSON: "},
+		{"trailing bytes", `{"Records":[]}x`, "event is followed by more bytes at offset 14, want one JSON object"},
+		{"a trailing value", `{"Records":[]} {"Records":[]}`, "event is followed by more bytes at offset 14, want one JSON object"},
+		{"a trailing zero byte", "{\"Records\":[]}\x00", "event is followed by more bytes at offset 14, want one JSON object"},
+		{"a byte order mark", "\ufeff{\"Records\":[]}", "event is not JSON: "},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			err := envelope.Split([]byte(test.payload), &collector{})
+			if err == nil || !strings.HasPrefix(err.Error(), test.want) {
+				t.Errorf("error is %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+// Lambda's runtime client writes the next event where this one was.
+func TestSplitKeepsNothingOfThePayload(t *testing.T) {
+	payload := []byte(`{"Records":[{"name":"value"},"plain"]}`)
+	var c collector
+	if err := envelope.Split(payload, &c); err != nil {
+		t.Fatal(err)
+	}
+	for i := range payload {
+		payload[i] = '#'
+	}
+	want := []visited{{`{"name":"value"}`, map[string]string{"name": `"value"`}}, {`"plain"`, nil}}
+	if diff := cmp.Diff(want, c.records); diff != "" {
+		t.Errorf("records after the payload was overwritten (-want +got):\n%s", diff)
+	}
+}
+
+func TestSplitLeavesThePayloadAlone(t *testing.T) {
+	const payload = "{\"Records\":[{\"a\":\"\xff\\u0041\"}]} "
+	got := []byte(payload)
+	if err := envelope.Split(got, &collector{}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(payload, string(got)); diff != "" {
+		t.Errorf("payload (-want +got):\n%s", diff)
+	}
+}
+
+// Nesting is bounded, so that no event can exhaust the stack.
+func TestSplitDeepNesting(t *testing.T) {
+	payload := `{"Records":[` + strings.Repeat("[", 1_000_000) + strings.Repeat("]", 1_000_000) + `]}`
+	if err := envelope.Split([]byte(payload), &collector{}); err == nil || !strings.HasPrefix(err.Error(), "event is not JSON: ") {
+		t.Errorf("error is %v, want one of nesting", err)
+	}
+}
+
+// standard takes an event apart with encoding/json, by exact names.
+func standard(payload []byte) (records []visited, ok bool) {
+	if !json.Valid(payload) {
+		return nil, false
+	}
+	found := false
+	for _, m := range standardMembers(payload) {
+		if m.name != "Records" {
+			continue
+		}
+		var raws []json.RawMessage
+		if m.value[0] != '[' || json.Unmarshal([]byte(m.value), &raws) != nil {
+			return nil, false
+		}
+		found, records = true, nil
+		for _, raw := range raws {
+			v := visited{Raw: string(raw)}
+			for _, m := range standardMembers(raw) {
+				if v.Members == nil {
+					v.Members = map[string]string{}
+				}
+				v.Members[m.name] = m.value
+			}
+			records = append(records, v)
+		}
+	}
+	return records, found
+}
+
+func FuzzSplit(f *testing.F) {
+	for _, seed := range []string{
+		`{"Records":[]}`, `{"Records":[{"messageId":"1","body":"{}"},null,1,"x",[{}]]}`, `{"Records":[{"a":1}],"Records":[2]}`,
+		"{\"Records\":[{\"\xff\xfe\":\"\xff\"}]}", `{"Rec\u006frds":[{"\u0061":"\ud800\udc00"}]}`, `{"a":{"Records":[1]}}`,
+		` { "Records" : [ { "a" : -1.5e3 } ] } `, `{"Records":[{"a":{"b":[1,2,{"c":"}"}]}}]}x`, `null`, ``, `{"Records":null}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		if strings.Count(string(payload), "[")+strings.Count(string(payload), "{") > 9_000 {
+			t.Skip("the two packages bound nesting one level apart")
+		}
+		want, ok := standard(payload)
+		var c collector
+		err := envelope.Split(payload, &c)
+		if (err == nil) != ok {
+			t.Fatalf("error is %v, but encoding/json takes it: %v", err, ok)
+		}
+		if err != nil {
+			return
+		}
+		if diff := cmp.Diff(want, c.records); diff != "" {
+			t.Errorf("records (-encoding/json +Split):\n%s", diff)
+		}
+	})
+}

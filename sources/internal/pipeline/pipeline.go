@@ -1,0 +1,219 @@
+// Package pipeline joins the engine of package batch with the guard of package idempotency: decode, guard, user's
+// function, outcome. It is the only package that knows both. Sources say what their records are.
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/oncekit/oncekit/batch"
+	"github.com/oncekit/oncekit/idempotency"
+)
+
+// Identity is what the guard must know of a record.
+type Identity struct {
+	// Key is the record's key. Empty means that it has none.
+	Key string
+	// Fingerprint is that of its payload. Empty means none.
+	Fingerprint string
+	// Own is whether the key is the source's own identity of this record, and not a business key, which other records
+	// may have too.
+	Own bool
+}
+
+// Source is the records of one batch. Records are named by their index.
+type Source interface {
+	// Prepare decodes the record and names it. It is called once, before Handle.
+	Prepare(i int) (Identity, error)
+	// Handle calls the user's function with it.
+	Handle(ctx context.Context, i int) error
+}
+
+// Config is what a handler's batches have in common.
+type Config struct {
+	Batch *batch.Options
+	Guard *idempotency.Guard // nil: no idempotency
+	// Expiry is how long a key lives where the guard does not say.
+	Expiry time.Duration
+	// Wait is how long a record waits for a claim that is held elsewhere where the guard does not say. Negative means
+	// not at all.
+	Wait time.Duration
+}
+
+// Run runs a batch.
+func Run(ctx context.Context, records []batch.Record, source Source, config *Config) *batch.Report {
+	if config.Guard == nil {
+		return batch.RunStages(ctx, records, &plain{source}, config.Batch)
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		ctx = idempotency.WithInvocationDeadline(ctx, deadline)
+	}
+	options := config.Guard.Options()
+	g := &guarded{
+		source: source, config: config, records: records, entries: make([]entry, len(records)),
+		wait: config.Wait, unprotected: options.MissingKey == idempotency.MissingKeyRunsUnprotected,
+		failUnrecorded: options.FailUnrecorded,
+	}
+	if options.Wait != 0 {
+		g.wait = options.Wait
+	}
+	return batch.RunStages(ctx, records, g, config.Batch)
+}
+
+// plain is the stages of a source without a guard.
+type plain struct{ source Source }
+
+func (p *plain) Prepare(_ context.Context, i int) (string, error) {
+	_, err := p.source.Prepare(i)
+	return "", err
+}
+func (p *plain) Twin(int, int) error                                                  { return nil }
+func (p *plain) Admit(context.Context, int) batch.Admission                           { return batch.Admission{} }
+func (p *plain) Run(ctx context.Context, i int) error                                 { return p.source.Handle(ctx, i) }
+func (p *plain) Settle(_ context.Context, _ int, s batch.Settlement) batch.Settlement { return s }
+
+// guarded is the stages of a source with a guard, for one batch.
+type guarded struct {
+	source         Source
+	config         *Config
+	records        []batch.Record
+	entries        []entry
+	wait           time.Duration
+	unprotected    bool
+	failUnrecorded bool
+	unusable       atomic.Bool
+}
+
+type entry struct {
+	identity Identity
+	claim    *idempotency.Claim // held by this batch, nil: none
+	waited   time.Time          // when waiting for another's claim began
+	polls    int
+}
+
+func (g *guarded) Prepare(_ context.Context, i int) (string, error) {
+	identity, err := g.source.Prepare(i)
+	if err != nil {
+		return "", err
+	}
+	if identity.Key == "" && !g.unprotected {
+		return "", idempotency.ErrKeyMissing
+	}
+	g.entries[i].identity = identity
+	return identity.Key, nil
+}
+
+// Twin compares fingerprints: the same key with another payload is no twin, and will not become one.
+func (g *guarded) Twin(leader, follower int) error {
+	a, b := &g.entries[leader].identity, &g.entries[follower].identity
+	if a.Fingerprint == "" || b.Fingerprint == "" || a.Fingerprint == b.Fingerprint {
+		return nil
+	}
+	return batch.Permanent(fmt.Errorf("%w: %q, in the same batch", idempotency.ErrFingerprintMismatch, b.Key))
+}
+
+func (g *guarded) Admit(ctx context.Context, i int) batch.Admission {
+	e, r := &g.entries[i], &g.records[i]
+	claim, err := g.config.Guard.Claim(ctx, idempotency.Request{
+		Key: e.identity.Key, Fingerprint: e.identity.Fingerprint, Expiry: g.config.Expiry,
+		Timeout: g.config.Batch.Timeout, Attempt: r.Attempt,
+	})
+	if err != nil {
+		return g.refused(ctx, e, err)
+	}
+	if claim.Replayed() {
+		return batch.Admission{Outcome: batch.Replayed}
+	}
+	e.claim = claim
+	a := batch.Admission{Context: claim.Context(ctx), Attempt: claim.Attempt(), Deadline: claim.Deadline()}
+	if end, ok := ctx.Deadline(); ok && !a.Deadline.Before(end) {
+		a.Deadline = time.Time{} // the batch cuts its handlers off before the lease ends: no context a record
+	}
+	return a
+}
+
+// refused says what becomes of a record whose key could not be claimed.
+func (g *guarded) refused(ctx context.Context, e *entry, err error) batch.Admission {
+	if held, ok := errors.AsType[*idempotency.InProgressError](err); ok {
+		return g.heldElsewhere(e, held, err)
+	}
+	switch {
+	case errors.Is(err, idempotency.ErrFingerprintMismatch):
+		return batch.Admission{Outcome: batch.Failed, Err: batch.Permanent(err)}
+	case errors.Is(err, idempotency.ErrLeaseTooShort), ctx.Err() != nil:
+		return batch.Admission{Outcome: batch.Skipped, Err: errors.Join(batch.ErrDeadlineNear, err)}
+	case errors.Is(err, idempotency.ErrStoreUnusable):
+		// No record of this batch can be claimed. One of them says so, and the rest is not tried.
+		if g.unusable.CompareAndSwap(false, true) {
+			return batch.Admission{Outcome: batch.Failed, Err: err, Stop: true}
+		}
+		return batch.Admission{Outcome: batch.Skipped, Err: errors.Join(batch.ErrOrder, err)}
+	default:
+		return batch.Admission{Outcome: batch.Failed, Err: err}
+	}
+}
+
+// heldElsewhere lets the record wait, without a worker, or gives it back to the source.
+func (g *guarded) heldElsewhere(e *entry, held *idempotency.InProgressError, err error) batch.Admission {
+	a := batch.Admission{Outcome: batch.InProgress, Err: err}
+	now := time.Now()
+	if e.waited.IsZero() {
+		e.waited = now
+	}
+	next := now.Add(held.RetryIn(e.polls))
+	if g.wait > 0 && !next.After(e.waited.Add(g.wait)) {
+		e.polls++
+		a.RetryAt = next
+	}
+	return a
+}
+
+func (g *guarded) Run(ctx context.Context, i int) error { return g.source.Handle(ctx, i) }
+
+func (g *guarded) Settle(ctx context.Context, i int, s batch.Settlement) batch.Settlement {
+	e := &g.entries[i]
+	if e.claim == nil {
+		return s
+	}
+	if end, ok := ctx.Deadline(); !ok || ctx.Err() != nil || time.Until(end) < 2*time.Second {
+		// A straggler, or one that finishes in the batch's last moments: it gets the time that a completion takes.
+		detached, cancel := idempotency.Detach(ctx)
+		defer cancel()
+		ctx = detached
+	}
+	switch {
+	case s.Outcome == batch.Succeeded, s.Outcome == batch.DeadLettered && e.identity.Own:
+		return g.complete(ctx, e.claim, s)
+	case s.Outcome == batch.Skipped:
+		s.Err = errors.Join(s.Err, e.claim.ReleaseUnstarted(ctx))
+	case s.Outcome == batch.DeadLettered:
+		// A business key must be free again, for the redrive from the dead-letter queue. The record is with the sink: if
+		// the release fails, only the lease delays that.
+		_ = e.claim.Release(ctx)
+	default:
+		if err := e.claim.Release(ctx); err != nil {
+			s.Err = errors.Join(s.Err, err) // the handler's error first
+		}
+	}
+	return s
+}
+
+// complete records the record as done. Work that is done and whose completion is not stored counts as done, since
+// telling it as failed would repeat it for certain. A lost claim does not: another worker is, or was, at the same work.
+func (g *guarded) complete(ctx context.Context, claim *idempotency.Claim, s batch.Settlement) batch.Settlement {
+	err := claim.Complete(ctx, nil)
+	switch {
+	case err == nil:
+		return s
+	case errors.Is(err, idempotency.ErrClaimLost) && s.Outcome == batch.Succeeded:
+		return batch.Settlement{Outcome: batch.Failed, Err: err}
+	case g.failUnrecorded && s.Outcome == batch.Succeeded:
+		return batch.Settlement{Outcome: batch.Failed, Err: err}
+	default:
+		s.Err, s.Unrecorded = errors.Join(s.Err, err), true
+		return s
+	}
+}

@@ -1,0 +1,104 @@
+package sqs
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/oncekit/oncekit/batch"
+	"github.com/oncekit/oncekit/sources/internal/envelope"
+	"github.com/oncekit/oncekit/sources/internal/pipeline"
+)
+
+// messages is one batch on its way through the pipeline. It is an envelope.Visitor while the event is taken apart, and
+// a pipeline.Source afterwards.
+type messages[T any] struct {
+	handler  *Handler[T]
+	parsing  record
+	source   string // of the record being parsed
+	length   int    // of the event
+	records  []record
+	messages []Message[T]
+}
+
+// maxBatch is the largest batch that a mapping can be set to
+// (https://docs.aws.amazon.com/lambda/latest/api/API_CreateEventSourceMapping.html).
+const maxBatch = 10_000
+
+func (b *messages[T]) Start(length int) {
+	b.records, b.length = b.records[:0], length
+}
+
+func (b *messages[T]) Member(name, value string) {
+	r := &b.parsing
+	switch name {
+	case "messageId":
+		r.id, _ = envelope.String(value)
+	case "body":
+		r.body = value
+	case "attributes":
+		r.attributes = value
+	case "eventSourceARN":
+		r.arn, _ = envelope.String(value)
+	case "eventSource":
+		b.source, _ = envelope.String(value)
+	}
+}
+
+func (b *messages[T]) End(raw string) {
+	r := &b.parsing
+	r.raw = raw
+	switch {
+	case raw[0] != '{':
+		r.problem = fmt.Errorf("sqs: record is %s, want an object", envelope.KindOf(raw))
+	case b.source != "" && b.source != "aws:sqs":
+		r.problem = fmt.Errorf("sqs: record is of event source %q, want %q", b.source, "aws:sqs")
+	}
+	if b.records == nil {
+		// Room for as many as there are if they are all of this size.
+		b.records = make([]record, 0, min(b.length/len(raw)+1, maxBatch))
+	}
+	b.records = append(b.records, *r)
+	b.parsing, b.source = record{}, ""
+}
+
+// engineRecords returns the batch as the engine sees it.
+func (b *messages[T]) engineRecords() []batch.Record {
+	b.messages = make([]Message[T], len(b.records))
+	records := make([]batch.Record, len(b.records))
+	for i := range records {
+		m, r := &b.messages[i], &b.records[i]
+		m.View = View{r}
+		records[i] = batch.Record{ID: r.id, Source: r.arn, Attempt: m.ReceiveCount(), Value: m}
+		if isFIFO(r.arn) {
+			// Without a group, which SQS does not let anyone send, there is no order to keep.
+			records[i].Lane = m.GroupID()
+		}
+	}
+	return records
+}
+
+// isFIFO tells a FIFO queue by the only thing that does. A message group is no sign of one: standard queues have
+// groups too, as tenants of a fair queue, and these have no order.
+func isFIFO(arn string) bool { return strings.HasSuffix(arn, ".fifo") }
+
+// Prepare decodes the body and names the message.
+func (b *messages[T]) Prepare(i int) (pipeline.Identity, error) {
+	m, r := &b.messages[i], &b.records[i]
+	if r.problem != nil {
+		return pipeline.Identity{}, r.problem
+	}
+	if err := b.handler.body.decode(r, &m.Body); err != nil {
+		return pipeline.Identity{}, err
+	}
+	if b.handler.pipeline.Guard == nil {
+		return pipeline.Identity{}, nil
+	}
+	b.handler.warnOfAge(m.View)
+	return b.handler.identify(m)
+}
+
+// Handle calls the user's function.
+func (b *messages[T]) Handle(ctx context.Context, i int) error {
+	return b.handler.fn(ctx, &b.messages[i])
+}

@@ -1,0 +1,40 @@
+// Package sqs handles batches of an SQS queue, standard or FIFO, in a Lambda function.
+//
+//	func main() {
+//		handler, err := sqs.NewHandler(placeOrder, func(o *sqs.Options) { o.Idempotency = guard })
+//		if err != nil {
+//			log.Fatal(err)
+//		}
+//		lambda.Start(handler)
+//	}
+//
+//	func placeOrder(ctx context.Context, m *sqs.Message[Order]) error { ... }
+//
+// The handler decodes each message's body, runs the messages concurrently, and answers with a partial batch response
+// that names those that failed, so that only these come back. With a guard a message whose work is done does not run
+// again, however often the queue delivers it.
+//
+// # What the function cannot see
+//
+// The event source mapping must have ReportBatchItemFailures in its FunctionResponseTypes. Without it Lambda ignores the
+// partial batch response and deletes the whole batch, the failed messages too, and the function has no way to find out
+// (https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html). Where it cannot be set, use
+// batch.ErrorOnAnyFailure.
+//
+// Start the handler itself: lambda.Start(handler). lambda.Start(handler.Invoke) takes Invoke for a function of
+// base64 text, and lambda.Start(handler.Handle) lets the runtime decode the whole event first, in which one broken
+// record rejects all others.
+//
+// # Order
+//
+// A standard queue has no order, and its messages run concurrently; a message group there is a tenant of a fair queue.
+// A queue whose ARN ends in ".fifo" has an order for each message group: the groups of a batch run beside each other,
+// and a failed message takes the rest of its group with it, so that nothing overtakes it. With Options.StopOnFailure it
+// takes the rest of the batch.
+//
+// # Keys
+//
+// A message's key is its messageId, unless the payload names a business key: by a method IdempotencyKey() string of the
+// payload type, by KeyOf, or by Options.Key. The messageId survives redeliveries, but a redrive from a dead-letter queue
+// gives the message a new one, and so does a producer that sends twice: only a business key recognises these.
+package sqs

@@ -1,0 +1,136 @@
+package sqs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/oncekit/oncekit/batch"
+	"github.com/oncekit/oncekit/sources/internal/envelope"
+	"github.com/oncekit/oncekit/sources/internal/pipeline"
+)
+
+// Handler handles the batches of a queue. It is a lambda.Handler, to be started with lambda.Start(handler). It is safe
+// for concurrent use and holds no state of an invocation.
+type Handler[T any] struct {
+	fn       func(context.Context, *Message[T]) error
+	options  Options
+	pipeline pipeline.Config
+	body     bodyDecoder[T]
+	key      func(*Message[T]) (string, error) // nil: the messageId
+	warned   atomic.Bool
+}
+
+// NewHandler returns a Handler that calls fn for each message. What fn returns decides about the message: nil means that
+// it is done, an error that it comes back; see batch.Handler for more.
+//
+// The error names each option that is out of its limits.
+func NewHandler[T any](fn func(ctx context.Context, m *Message[T]) error, optFns ...func(*Options)) (*Handler[T], error) {
+	if fn == nil {
+		return nil, errors.New("sqs: handler function is nil, want a function")
+	}
+	var options Options
+	for _, f := range optFns {
+		f(&options)
+	}
+	h := &Handler[T]{fn: fn, options: options} // a copy, which no option function has kept a pointer to
+	if err := h.options.validate(); err != nil {
+		return nil, err
+	}
+	key, err := keyFunction[T](&h.options)
+	if err != nil {
+		return nil, err
+	}
+	if h.options.Idempotency != nil {
+		h.key = key
+	}
+	h.body = newBodyDecoder[T](h.options.Decode)
+	// A message held elsewhere is given back at once: waiting costs Lambda time, and the queue waits for nothing.
+	h.pipeline = pipeline.Config{Batch: &h.options.Options, Guard: h.options.Idempotency, Expiry: keyLife, Wait: -1}
+	return h, nil
+}
+
+// Invoke handles an SQS event and returns the partial batch response, both as JSON. It keeps nothing of the payload.
+//
+// It returns an error, and so makes the whole batch come back, if the payload is no SQS event, if a message failed that
+// has no messageId to name it by, or if Options.ErrorOn says so.
+func (h *Handler[T]) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
+	failed, err := h.invoke(ctx, payload)
+	if err != nil {
+		return nil, err
+	}
+	return appendAnswer(nil, failed), nil
+}
+
+// Handle is Invoke with the types of aws-lambda-go, for tests. Do not give it to lambda.Start: the runtime would decode
+// the whole event first, and one broken record would reject all others.
+func (h *Handler[T]) Handle(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
+	payload, err := json.Marshal(event)
+	if err != nil {
+		return events.SQSEventResponse{}, fmt.Errorf("sqs: event: %w", err)
+	}
+	failed, err := h.invoke(ctx, payload)
+	if err != nil {
+		return events.SQSEventResponse{}, err
+	}
+	response := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
+	for _, id := range failed {
+		response.BatchItemFailures = append(response.BatchItemFailures, events.SQSBatchItemFailure{ItemIdentifier: id})
+	}
+	return response, nil
+}
+
+// invoke returns the identifiers of the failed messages.
+func (h *Handler[T]) invoke(ctx context.Context, payload []byte) (failed []string, err error) {
+	b := &messages[T]{handler: h}
+	if err := envelope.Split(payload, b); err != nil {
+		return nil, fmt.Errorf("sqs: %w", err)
+	}
+	report := pipeline.Run(ctx, b.engineRecords(), b, &h.pipeline)
+	if h.options.Visibility != nil {
+		changeVisibility(ctx, h.options.Visibility, h.logger(), report, b.records)
+	}
+	if err := report.Err(h.options.ErrorOn); err != nil {
+		return nil, err
+	}
+	return identifiers(report)
+}
+
+func (h *Handler[T]) logger() *slog.Logger {
+	if h.options.Logger == nil {
+		return slog.Default()
+	}
+	return h.options.Logger
+}
+
+// identifiers returns the item identifiers of the failed messages, each once and in input order.
+//
+// An identifier that is empty makes Lambda take the whole batch for failed, which is right for a message that cannot be
+// named, but only an error makes it loud.
+func identifiers(report *batch.Report) ([]string, error) {
+	n := report.Failed()
+	if n == 0 {
+		return nil, nil
+	}
+	failed := make([]string, 0, n)
+	named := make(map[string]bool, n)
+	for i := range report.Results {
+		result := &report.Results[i]
+		id := result.Record.ID
+		if result.Outcome.Done() || named[id] {
+			continue
+		}
+		if id == "" {
+			return nil, fmt.Errorf("sqs: record %d has no messageId and failed, so the whole batch has to come back: %w",
+				i, result.Err)
+		}
+		named[id] = true
+		failed = append(failed, id)
+	}
+	return failed, nil
+}

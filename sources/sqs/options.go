@@ -1,0 +1,57 @@
+package sqs
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/oncekit/oncekit/batch"
+	"github.com/oncekit/oncekit/idempotency"
+)
+
+// Options are the options of a Handler. The zero value is a good default, but for Idempotency.
+type Options struct {
+	batch.Options
+
+	// Idempotency is the guard that keeps finished messages from running again. Nil means that there is none: a message
+	// runs as often as it is delivered. A guard without an expiry of its own keeps keys for 15 days, a day longer than
+	// SQS keeps a message.
+	Idempotency *idempotency.Guard
+
+	// Key returns the key of a message, from the record as it was delivered. It is computed after the body is decoded
+	// and before the handler runs. Nil means KeyOf, if that is set, or the body's IdempotencyKey method, if it has one,
+	// or the messageId. A key must not depend on what changes with each delivery: receipt handle, receive count, time.
+	Key func(v View) (string, error)
+
+	// Fingerprint returns a fingerprint of what the key stands for, for example BodySHA256. A message with the key of
+	// another and a different fingerprint fails with idempotency.ErrFingerprintMismatch, instead of passing for the
+	// other. Nil means none.
+	Fingerprint func(v View) (string, error)
+
+	// Decode decodes a body, of which it may keep the bytes, into v, a pointer to the handler's T. Nil means that a
+	// string, []byte or json.RawMessage is the body as it is, and that anything else is decoded as JSON, by the rules of
+	// encoding/json.
+	Decode func(body []byte, v any) error
+
+	// Visibility changes when failed messages come back: those whose error is a batch.RetryAfter, after its delay, and
+	// those that are in progress elsewhere, when they are free. Nil means that all failed messages come back when the
+	// queue's visibility timeout ends.
+	Visibility Visibility
+
+	bodyKey any // a func(T) string, see KeyOf
+}
+
+func (o *Options) validate() error {
+	var errs []error
+	if err := o.Options.Validate(); err != nil {
+		errs = append(errs, err)
+	}
+	unguarded := func(set bool, name string) {
+		if set && o.Idempotency == nil {
+			errs = append(errs, fmt.Errorf("sqs: %s is set, but Options.Idempotency is nil, want a guard or neither", name))
+		}
+	}
+	unguarded(o.Key != nil, "Options.Key")
+	unguarded(o.bodyKey != nil, "KeyOf")
+	unguarded(o.Fingerprint != nil, "Options.Fingerprint")
+	return errors.Join(errs...)
+}

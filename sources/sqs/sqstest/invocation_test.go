@@ -1,0 +1,233 @@
+package sqstest_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/oncekit/oncekit/sources/sqs/sqstest"
+)
+
+func TestDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, "orders", func(o *sqstest.Options) { o.FunctionTimeout = 7 * time.Second })
+		send(t, q, sqstest.Message{Body: "a"})
+		type key struct{}
+		ctx, cancel := context.WithTimeout(context.WithValue(t.Context(), key{}, "value"), time.Second)
+		defer cancel()
+		var after context.Context
+		err := q.Drain(ctx, each(func(ctx context.Context, m events.SQSMessage) error {
+			after = ctx
+			if deadline, ok := ctx.Deadline(); !ok || time.Until(deadline) != 7*time.Second {
+				t.Errorf("deadline is %v from now, want 7s", time.Until(deadline))
+			}
+			if ctx.Value(key{}) != "value" {
+				t.Error("the values of Drain's context are missing")
+			}
+			time.Sleep(2 * time.Second)
+			if ctx.Err() != nil {
+				t.Errorf("Drain's context has ended the invocation's: %v", ctx.Err())
+			}
+			return nil
+		}))
+		if err != nil {
+			t.Errorf("Drain returned %v, want nil: nothing is left", err)
+		}
+		synctest.Wait()
+		if after.Err() == nil {
+			t.Error("the context lives after Invoke has returned, want it cancelled")
+		}
+	})
+}
+
+func TestPayloadIsOverwritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, "orders", func(o *sqstest.Options) { o.BatchSize = 1 })
+		send(t, q, sqstest.Message{Body: "first"}, sqstest.Message{Body: "second"})
+		var kept [][]byte
+		drain(t, q, sqstest.HandlerFunc(func(ctx context.Context, payload []byte) ([]byte, error) {
+			kept = append(kept, payload)
+			return []byte("null"), nil
+		}))
+		if &kept[0][0] != &kept[1][0] {
+			t.Error("the second event is in memory of its own, want that of the first")
+		}
+		if got := bytes.Trim(kept[1], "?"); len(got) > 0 {
+			t.Errorf("the payload after Invoke is %q, want question marks", kept[1])
+		}
+	})
+}
+
+// An answer that is part of the payload is read before the payload is overwritten.
+func TestAnswerInPayload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got sqstest.Delivery
+		q := newQueue(t, "orders", func(o *sqstest.Options) {
+			o.Observe = func(d sqstest.Delivery) { got = d }
+		})
+		send(t, q, sqstest.Message{Body: "x"})
+		drain(t, q, sqstest.HandlerFunc(func(ctx context.Context, payload []byte) ([]byte, error) { return payload, nil }))
+		if !json.Valid(got.Response) || got.Err != nil {
+			t.Errorf("response is %.40q with error %v, want the event", got.Response, got.Err)
+		}
+	})
+}
+
+// ended is one way in which an invocation ends, and what is then told.
+type ended struct {
+	Ending            sqstest.Ending
+	Err               string
+	Deleted, Returned int
+}
+
+func TestEndings(t *testing.T) {
+	reportFirst := func(ctx context.Context, payload []byte) ([]byte, error) {
+		var event events.SQSEvent
+		if err := json.Unmarshal(payload, &event); err != nil {
+			return nil, err
+		}
+		return []byte(`{"batchItemFailures":[{"itemIdentifier":"` + event.Records[0].MessageId + `"}]}`), nil
+	}
+	answer := func(s string) sqstest.HandlerFunc {
+		return func(context.Context, []byte) ([]byte, error) { return []byte(s), nil }
+	}
+	notReporting := func(o *sqstest.Options) { o.WithoutReportBatchItemFailures = true }
+	for _, test := range []struct {
+		name    string
+		handler sqstest.HandlerFunc
+		option  func(*sqstest.Options)
+		want    ended
+		stats   sqstest.Stats
+	}{
+		{name: "partial", handler: reportFirst, want: ended{sqstest.Answered, "", 2, 1}},
+		{name: "empty", handler: answer(""), want: ended{sqstest.Answered, "", 3, 0}},
+		{name: "misspelt", handler: answer(`{"batchItemsFailures":[{"itemIdentifier":"x"}]}`), want: ended{sqstest.Answered, "", 3, 0}},
+		{name: "unknown", handler: answer(`{"batchItemFailures":[{"itemIdentifier":"x"}]}`),
+			want: ended{sqstest.Answered, `names "x", which is not in the batch`, 0, 3}},
+		{name: "not JSON", handler: answer("{"), want: ended{sqstest.Answered, "not JSON", 0, 3}},
+		{name: "partial, not reporting", handler: reportFirst, option: notReporting, want: ended{sqstest.Answered, "", 3, 0}},
+		{name: "not JSON, not reporting", handler: answer("{"), option: notReporting, want: ended{sqstest.Answered, "", 3, 0}},
+		{name: "error", want: ended{sqstest.FunctionError, "no", 0, 3}, stats: sqstest.Stats{Errors: 1},
+			handler: func(ctx context.Context, payload []byte) ([]byte, error) {
+				return []byte(`{"batchItemFailures":[]}`), errNo
+			}},
+		{name: "error, not reporting", want: ended{sqstest.FunctionError, "no", 0, 3}, stats: sqstest.Stats{Errors: 1},
+			option: notReporting, handler: func(ctx context.Context, payload []byte) ([]byte, error) { return nil, errNo }},
+		{name: "panic", want: ended{sqstest.Panicked, "handler panicked: boom\ngoroutine", 0, 3}, stats: sqstest.Stats{Errors: 1},
+			handler: func(ctx context.Context, payload []byte) ([]byte, error) { panic("boom") }},
+		{name: "nil panic", want: ended{sqstest.Panicked, "panic called with nil argument", 0, 3}, stats: sqstest.Stats{Errors: 1},
+			handler: func(ctx context.Context, payload []byte) ([]byte, error) { panic(nil) }},
+		{name: "Goexit", want: ended{sqstest.Panicked, "runtime.Goexit", 0, 3}, stats: sqstest.Stats{Errors: 1},
+			handler: func(ctx context.Context, payload []byte) ([]byte, error) { runtime.Goexit(); return nil, nil }},
+		{name: "timeout", want: ended{sqstest.TimedOut, "", 0, 3}, stats: sqstest.Stats{Timeouts: 1},
+			handler: func(ctx context.Context, payload []byte) ([]byte, error) { <-ctx.Done(); return nil, nil }},
+		{name: "answer at the deadline", want: ended{sqstest.TimedOut, "", 0, 3}, stats: sqstest.Stats{Timeouts: 1},
+			handler: func(ctx context.Context, payload []byte) ([]byte, error) {
+				time.Sleep(30 * time.Second)
+				return nil, nil
+			}},
+		{name: "answer just before the deadline", want: ended{sqstest.Answered, "", 3, 0},
+			handler: func(ctx context.Context, payload []byte) ([]byte, error) {
+				time.Sleep(30*time.Second - 1)
+				return nil, nil
+			}},
+		{name: "crash", want: ended{sqstest.Crashed, "", 0, 3}, stats: sqstest.Stats{Crashes: 1},
+			handler: func(ctx context.Context, payload []byte) ([]byte, error) { sqstest.Crash(ctx); return nil, nil }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var deliveries log[sqstest.Delivery]
+				q := newQueue(t, "orders", func(o *sqstest.Options) {
+					o.Observe = deliveries.add
+					if test.option != nil {
+						test.option(o)
+					}
+				})
+				ids := send(t, q, sqstest.Message{Body: "a"}, sqstest.Message{Body: "b"}, sqstest.Message{Body: "c"})
+				first := true
+				now := since()
+				drain(t, q, sqstest.HandlerFunc(func(ctx context.Context, payload []byte) ([]byte, error) {
+					if first {
+						first = false
+						return test.handler(ctx, payload)
+					}
+					return nil, nil
+				}))
+				d := deliveries.all()[0]
+				got := ended{d.Ending, "", len(d.Deleted), len(d.Returned)}
+				if d.Err != nil && test.want.Err != "" && strings.Contains(d.Err.Error(), test.want.Err) {
+					got.Err = test.want.Err
+				} else if d.Err != nil {
+					got.Err = d.Err.Error()
+				}
+				if diff := cmp.Diff(test.want, got); diff != "" {
+					t.Errorf("delivery (-want +got):\n%s", diff)
+				}
+				if d.Ending != sqstest.Answered && d.Response != nil {
+					t.Errorf("response of an invocation that %v is %q, want nil", d.Ending, d.Response)
+				}
+				if got, want := now(), 180.0; test.want.Returned > 0 && got != want {
+					t.Errorf("what failed was done with after %v s, want %v", got, want)
+				}
+				counters := q.Stats()
+				got2 := sqstest.Stats{Crashes: counters.Crashes, Timeouts: counters.Timeouts, Errors: counters.Errors}
+				if diff := cmp.Diff(test.stats, got2); diff != "" {
+					t.Errorf("stats (-want +got):\n%s", diff)
+				}
+				for _, id := range ids {
+					if h, _ := q.History(id); h.Deleted.IsZero() {
+						t.Errorf("message %s is not deleted in the end", id)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestObserve(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var deliveries []sqstest.Delivery
+		q := newQueue(t, "orders", func(o *sqstest.Options) {
+			o.Observe = func(d sqstest.Delivery) {
+				time.Sleep(time.Second) // Drain waits for the observer
+				deliveries = append(deliveries, d)
+			}
+		})
+		ids := send(t, q, sqstest.Message{Body: "a"}, sqstest.Message{Body: "b"})
+		failing := true
+		drain(t, q, each(func(ctx context.Context, m events.SQSMessage) error {
+			time.Sleep(time.Second)
+			if m.Body == "a" && failing {
+				failing = false
+				return errors.New("a fails once")
+			}
+			return nil
+		}))
+		start := time.Unix(946684800, 0)
+		want := []sqstest.Delivery{
+			{Invocation: 1, Started: start, Ended: start.Add(2 * time.Second), Ending: sqstest.Answered,
+				Response: []byte(`{"batchItemFailures":[{"itemIdentifier":"` + ids[0] + `"}]}`),
+				Deleted:  ids[1:], Returned: ids[:1]},
+			{Invocation: 2, Started: start.Add(180 * time.Second), Ended: start.Add(181 * time.Second), Ending: sqstest.Answered,
+				Response: []byte(`{"batchItemFailures":[]}`), Deleted: ids[:1]},
+		}
+		if diff := cmp.Diff(want, deliveries, cmpopts.IgnoreFields(sqstest.Delivery{}, "Messages")); diff != "" {
+			t.Errorf("deliveries (-want +got):\n%s", diff)
+		}
+		for i, want := range [][]string{{"a", "b"}, {"a"}} {
+			if diff := cmp.Diff(want, bodies(deliveries[i].Messages)); diff != "" {
+				t.Errorf("messages of delivery %d (-want +got):\n%s", i+1, diff)
+			}
+		}
+	})
+}

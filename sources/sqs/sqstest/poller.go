@@ -1,0 +1,109 @@
+package sqstest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Handler is what is tested. It is the same as lambda.Handler of aws-lambda-go, so lambda.NewHandler makes one of an
+// ordinary handler function.
+type Handler interface {
+	// Invoke handles the event in payload, which is valid until Invoke returns, and returns the answer.
+	Invoke(ctx context.Context, payload []byte) ([]byte, error)
+}
+
+// HandlerFunc is a function as a Handler.
+type HandlerFunc func(ctx context.Context, payload []byte) ([]byte, error)
+
+// Invoke calls f.
+func (f HandlerFunc) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
+	return f(ctx, payload)
+}
+
+// poller is one Drain or Run.
+type poller struct {
+	running int // invocations that have not ended; guarded by the queue's mutex
+	stuck   string
+	buffers buffers
+}
+
+// Drain delivers messages to h until the queue holds none: none visible, none in flight, none delayed. Then no
+// invocation is running either, but parked goroutines of dead ones may be left, until Close.
+//
+// A message that is never deleted keeps Drain from ending. If a dead-letter queue does not take it, Drain returns an
+// error that names it after more than 1,000 receives. When ctx is done, Drain receives no more, waits for what it
+// has invoked, and returns the context's error and what is left, unless nothing is. The values of ctx are those of
+// Invoke's context; its end is not. After Close, Drain returns ErrClosed.
+func (q *Queue) Drain(ctx context.Context, h Handler) error { return q.poll(ctx, h, true) }
+
+// Run delivers messages to h until ctx is done, waits for what it has invoked, and returns nil. Otherwise it is like
+// Drain.
+func (q *Queue) Run(ctx context.Context, h Handler) error { return q.poll(ctx, h, false) }
+
+func (q *Queue) poll(ctx context.Context, h Handler, drain bool) error {
+	if h == nil {
+		return errors.New("sqstest: handler is nil")
+	}
+	p := new(poller)
+	done := ctx.Done()
+	var gather time.Time // when the batching window ends
+	for {
+		q.mu.Lock()
+		if q.closed {
+			q.mu.Unlock()
+			return ErrClosed
+		}
+		now := time.Now()
+		var next time.Time
+		for ctx.Err() == nil && p.stuck == "" && p.running < q.options.Concurrency {
+			b := q.receive(now, &gather)
+			if b == nil {
+				next = q.nextVisible(now)
+				if !gather.IsZero() && (next.IsZero() || gather.Before(next)) {
+					next = gather
+				}
+				break
+			}
+			if drain {
+				p.stuck = b.stuck
+			}
+			q.start(ctx, h, p, b)
+		}
+		left, changed := q.entries.Len(), q.changed
+		ended := p.running == 0 && (ctx.Err() != nil || p.stuck != "" || drain && left == 0)
+		q.mu.Unlock()
+
+		switch {
+		case !ended:
+			if wait(done, changed, next) {
+				done = nil // once is enough: from here on the loop waits for what is running
+			}
+		case !drain, left == 0:
+			return nil
+		case p.stuck != "":
+			return fmt.Errorf("sqstest: message %s was received more than %d times and is not deleted; "+
+				"%d messages are left in %q", p.stuck, maxReceivesInDrain, left, q.name)
+		default:
+			return fmt.Errorf("sqstest: %d messages are left in %q: %w", left, q.name, context.Cause(ctx))
+		}
+	}
+}
+
+// wait waits for a change or the next moment, unless that is zero, and reports whether done came first.
+func wait(done, changed <-chan struct{}, next time.Time) bool {
+	var alarm <-chan time.Time
+	if !next.IsZero() {
+		timer := time.NewTimer(time.Until(next))
+		defer timer.Stop()
+		alarm = timer.C
+	}
+	select {
+	case <-done:
+		return true
+	case <-changed:
+	case <-alarm:
+	}
+	return false
+}
