@@ -123,6 +123,26 @@ func TestHooks(t *testing.T) {
 	}
 }
 
+// The hook of the last record, too, has returned before the batch is finished and Process returns.
+func TestHooksReturnBeforeProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		var told trace
+		process(t, t.Context(), newRecords("a"), func(context.Context, *batch.Record) error { return nil }, func(o *batch.Options) {
+			o.Hooks = []batch.Hook{
+				finishedFunc(func(*batch.Result) { time.Sleep(time.Second); told.add("record finished") }),
+				batchFinishedFunc(func(*batch.Report) { told.add("batch finished") }),
+			}
+		})
+		if diff := cmp.Diff([]string{"record finished", "batch finished"}, told.list()); diff != "" {
+			t.Errorf("told (-want +got):\n%s", diff)
+		}
+		if took := time.Since(begin); took != time.Second {
+			t.Errorf("Process took %v, want the 1s of the hook", took)
+		}
+	})
+}
+
 // A hook that ends its goroutine, as FailNow of a test does, ends no batch.
 func TestHookExits(t *testing.T) {
 	report := process(t, t.Context(), newRecords("a b A.1 A.2"), func(_ context.Context, r *batch.Record) error {

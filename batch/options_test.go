@@ -34,7 +34,8 @@ func TestValidate(t *testing.T) {
 			"batch: Options.Hooks[0] is a <nil>, want a type with at least one of OnBatchStarted, OnRecordFinished, OnBatchFinished"},
 		{"no hook", batch.Options{Hooks: []batch.Hook{startedFunc(func() {}), time.Second}},
 			"batch: Options.Hooks[1] is a time.Duration, want a type with at least one of OnBatchStarted, OnRecordFinished, OnBatchFinished"},
-		{"all wrong", batch.Options{Concurrency: -1, Timeout: -1, MaxAttempts: -1, ErrorOn: 200, Middleware: []batch.Middleware{nil}, Hooks: []batch.Hook{1}},
+		{"all wrong", batch.Options{Concurrency: -1, Timeout: -1, MaxAttempts: -1, ErrorOn: 200,
+			Middleware: []batch.Middleware{nil}, Hooks: []batch.Hook{1}},
 			strings.Join([]string{
 				"batch: Options.Concurrency is -1, want 0 (for 10) to 10000",
 				"batch: Options.Timeout is -1ns, want 0 (for none) or more",

@@ -25,10 +25,12 @@ var violence = []struct {
 	{"panic", func() { panic("ouch") }, "batch: panic: ouch", nil},
 	{"panic with an error", func() { panic(fmt.Errorf("wrapped: %w", errBoom)) }, "batch: panic: wrapped: boom", errBoom},
 	{"panic(nil)", func() { panic(nil) }, "batch: panic: panic called with nil argument", nil},
-	{"runtime error", func() { none := numbered(0); _ = none[len(none)] }, "batch: panic: runtime error: index out of range [0] with length 0", nil},
+	{"runtime error", func() { none := numbered(0); _ = none[len(none)] },
+		"batch: panic: runtime error: index out of range [0] with length 0", nil},
 	{"Goexit", func() { runtime.Goexit() }, "batch: panic(nil) or runtime.Goexit", nil},
 	{"FailNow of a test", func() { new(testing.T).FailNow() }, "batch: panic(nil) or runtime.Goexit", nil},
-	{"panic with a nil pointer to an error", func() { panic((*brokenError)(nil)) }, "batch: panic: <nil>, an error of type *batch_test.brokenError whose methods panic", nil},
+	{"panic with a nil pointer to an error", func() { panic((*brokenError)(nil)) },
+		"batch: panic: <nil>, an error of type *batch_test.brokenError whose methods panic", nil},
 }
 
 // brokenError is an error whose methods panic if it is a nil pointer, as they do when a function returns a nil pointer of

@@ -10,9 +10,9 @@ import (
 // Process runs handler for each of the records and returns what became of them.
 //
 // At most Options.Concurrency handlers run at once. Records of one lane run one at a time and in input order; if one
-// fails, the rest of its lane is Skipped. Of the records with the same ID one runs, and the others share its outcome. A
-// panic in a handler is its record's failure. A failure cancels nothing: the handlers' context ends only when the
-// batch's time is up, or with ctx.
+// fails, the rest of its lane is Skipped. Of the records with the same Key, or with the same ID where they have no key,
+// one runs, and the others share its outcome. A panic in a handler is its record's failure. A failure cancels nothing:
+// the handlers' context ends only when the batch's time is up, or with ctx.
 //
 // Process returns when every record has an outcome and all goroutines that it started are done, except for those whose
 // handlers ignore their context: these records are Abandoned when the answer has to go. See Options.Reserve.

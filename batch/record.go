@@ -10,8 +10,9 @@ type Record struct {
 	// Lane names the order the record belongs to. Records of one lane run one at a time, in input order. A record with
 	// an empty lane is free.
 	Lane string
-	// Key is the idempotency key, where the source works with one. It is known once the record is decoded, so it is set
-	// in middleware, sinks and hooks.
+	// Key is the key of the record's work, if it has one: records of one batch with the same key are run once, like those
+	// with the same ID. The handlers of the sources set it to the idempotency key once the record is decoded, for
+	// middleware, sinks and hooks.
 	Key string
 	// Source names where the record is from, for log lines: on AWS the ARN of the queue or stream.
 	Source string

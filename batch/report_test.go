@@ -123,7 +123,8 @@ func TestFailedError(t *testing.T) {
 	if !ok {
 		t.Fatalf("error is a %T, want a FailedError", err)
 	}
-	if diff := cmp.Diff(batch.FailedError{Failed: 2, Records: 3, First: errBoom, ID: "r1"}, *failed, cmp.Comparer(func(a, b error) bool { return a == b })); diff != "" {
+	want := batch.FailedError{Failed: 2, Records: 3, First: errBoom, ID: "r1"}
+	if diff := cmp.Diff(want, *failed, cmp.Comparer(func(a, b error) bool { return a == b })); diff != "" {
 		t.Errorf("error (-want +got):\n%s", diff)
 	}
 	if !errors.Is(err, errBoom) || errors.Is(err, errSink) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -357,7 +358,15 @@ func TestStress(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		s := drawScenario(random.IntN, 5*time.Microsecond, 2*time.Millisecond)
 		s.number()
-		faults := s.run(t, func() { time.Sleep(10 * time.Millisecond) })
+		before := runtime.NumGoroutine()
+		faults := s.run(t, func() {
+			for patience := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > before; time.Sleep(time.Millisecond) {
+				if time.Now().After(patience) {
+					t.Errorf("%d goroutines are left, there were %d before", runtime.NumGoroutine(), before)
+					return
+				}
+			}
+		})
 		for _, f := range faults {
 			t.Error(f)
 		}

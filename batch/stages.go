@@ -67,10 +67,12 @@ type handlerStages struct {
 	handler Handler
 }
 
-func (s *handlerStages) Prepare(context.Context, int) (string, error) { return "", nil }
-func (s *handlerStages) Twin(int, int) error                          { return nil }
-func (s *handlerStages) Admit(context.Context, int) Admission         { return Admission{} }
-func (s *handlerStages) Run(ctx context.Context, i int) error         { return s.handler(ctx, &s.records[i]) }
+func (s *handlerStages) Prepare(_ context.Context, i int) (string, error) {
+	return s.records[i].Key, nil
+}
+func (s *handlerStages) Twin(int, int) error                  { return nil }
+func (s *handlerStages) Admit(context.Context, int) Admission { return Admission{} }
+func (s *handlerStages) Run(ctx context.Context, i int) error { return s.handler(ctx, &s.records[i]) }
 func (s *handlerStages) Settle(_ context.Context, _ int, settled Settlement) Settlement {
 	return settled
 }

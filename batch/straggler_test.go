@@ -258,6 +258,43 @@ func TestStragglersHold(t *testing.T) {
 	})
 }
 
+// Process waits for all its goroutines but those that are still late: not for the one that hangs, and neither less nor
+// more because another straggler woke up while the answer was being made.
+func TestProcessWaitsForAllButTheLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		wake := make(chan struct{})
+		report := process(t, within(t, time.Minute), newRecords("hangs wakes hook"), func(_ context.Context, r *batch.Record) error {
+			switch r.ID {
+			case "hangs":
+				<-wake
+			case "wakes":
+				time.Sleep(55500 * time.Millisecond)
+			case "hook":
+				time.Sleep(54 * time.Second)
+			}
+			return nil
+		}, reserve(10*time.Second), func(o *batch.Options) {
+			o.Hooks = []batch.Hook{finishedFunc(func(r *batch.Result) {
+				switch r.Record.ID {
+				case "hangs":
+					time.Sleep(time.Second) // at 55s, in the goroutine of Process
+				case "hook":
+					time.Sleep(6 * time.Second) // at 54s, in a worker
+				}
+			})}
+		})
+		if took := time.Since(begin); took != time.Minute {
+			t.Errorf("Process took %v, want the 1m of the last hook", took)
+		}
+		if diff := cmp.Diff([]string{"hangs" + abandoned, "wakes" + abandoned, "hook succeeded"}, summary(report)); diff != "" {
+			t.Errorf("results (-want +got):\n%s", diff)
+		}
+		close(wake)
+		synctest.Wait()
+	})
+}
+
 func TestPanicOnAbandoned(t *testing.T) {
 	for _, test := range []struct {
 		name   string

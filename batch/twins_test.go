@@ -79,7 +79,8 @@ func TestFollowersShare(t *testing.T) {
 		{"fails", run(errBoom), "failed: boom", "failed: boom"},
 		{"is dead-lettered", run(batch.Permanent(errBoom)), "dead-lettered: boom", "dead-lettered: boom"},
 		{"is in progress elsewhere", admit(batch.Admission{Outcome: batch.InProgress, Err: errBoom}), "in progress: boom", "in progress: boom"},
-		{"is claimed too late", admit(batch.Admission{Deadline: time.UnixMilli(1)}), "skipped: batch: deadline is near", "skipped: batch: deadline is near"},
+		{"is claimed too late", admit(batch.Admission{Deadline: time.UnixMilli(1)}),
+			"skipped: batch: deadline is near", "skipped: batch: deadline is near"},
 		{"is not recorded", settle(batch.Settlement{Outcome: batch.Succeeded, Err: errBoom, Unrecorded: true}),
 			"succeeded, unrecorded: boom", "replayed, unrecorded: boom"},
 		{"is abandoned", func(s *stages) {
