@@ -43,17 +43,17 @@ func (c *Claim) name() string { return c.key[len(c.guard.namespace)+1:] }
 // schedule sets the claim's times. It returns false if none is left.
 func (c *Claim) schedule(ctx context.Context) bool {
 	now := time.Now()
-	left := c.guard.options.Lease
-	if left == 0 {
-		left = DefaultLease
-		deadline, limited := invocationDeadline(ctx)
+	invocation, limited := invocationDeadline(ctx)
+	lease := c.guard.options.Lease
+	if lease == 0 {
+		lease = DefaultLease
 		if limited {
-			left = deadline.Sub(now)
+			lease = invocation.Sub(now)
 		}
 		if timeout := c.request.Timeout; timeout > 0 {
 			// A second more, to complete in, unless there is no such number.
-			if timeout = max(timeout, timeout+time.Second); !limited || timeout < left {
-				left = timeout
+			if timeout = max(timeout, timeout+time.Second); !limited || timeout < lease {
+				lease = timeout
 			}
 		}
 	}
@@ -61,15 +61,25 @@ func (c *Claim) schedule(ctx context.Context) bool {
 	if c.guard.options.Clock != nil {
 		c.claimed = c.guard.options.Clock()
 	}
-	c.lease = c.claimed.Add(left).Truncate(time.Millisecond)
-	if left = c.lease.Sub(c.claimed); left < time.Millisecond {
+	c.lease = c.claimed.Add(lease).Truncate(time.Millisecond)
+	if lease = c.lease.Sub(c.claimed); lease < time.Millisecond {
 		return false // too little to end anything before it
 	}
-	// As long before the end as a batch reserves by default, less the millisecond that the lease may have lost in
-	// rounding: then a batch's own cut comes first, and it needs no context a record.
-	margin := min(time.Second, left/10)
-	c.deadline = now.Add(left - max(margin-time.Millisecond, margin/2))
-	return true
+	work := lease - margin(lease)
+	if limited {
+		left := invocation.Sub(now)
+		work = min(work, left-margin(left))
+	}
+	// Without its monotonic reading, which stands still while Lambda has the process frozen. The lease does not.
+	c.deadline = now.Add(work).Round(0)
+	return work > 0
+}
+
+// margin is how long before an end work must stop: as long as a batch reserves by default, less the millisecond that a
+// lease may lose in rounding. A batch's own cut comes first then, and it needs no context a record.
+func margin(left time.Duration) time.Duration {
+	reserve := min(time.Second, left/10)
+	return max(reserve-time.Millisecond, reserve/2)
 }
 
 // inTime reports whether the work may begin.
@@ -129,7 +139,8 @@ func (c *Claim) refused(entry *Entry) (*Claim, error) {
 		if entry.Lease.IsZero() {
 			held.Lease, free = entry.Expiry, entry.Expiry.Add(time.Second)
 		}
-		held.Left = max(free.Sub(c.guard.now()), 0)
+		now := time.Now()
+		held.Free = now.Add(max(free.Sub(c.guard.now()), 0))
 		return nil, held
 	default:
 		return nil, fmt.Errorf("idempotency: claim of %q was refused by an entry that is %v, want %v or %v",

@@ -28,8 +28,8 @@ func TestDoRequests(t *testing.T) {
 		wantErr(t, err, idempotency.ErrInProgress)
 		return "receipt", nil
 	}
-	type result = idempotency.Result[string]
-	for i, want := range []result{{Value: "receipt"}, {Value: "receipt", Replayed: true}, {Value: "receipt", Replayed: true}} {
+	for i := range 3 {
+		want := idempotency.Result[string]{Value: "receipt", Replayed: i > 0}
 		got, err := idempotency.Do(t.Context(), g, "k", work)
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("call %d: error is %v; result (-want +got):\n%s", i, err, diff)

@@ -46,8 +46,8 @@ type InProgressError struct {
 	Key string
 	// Lease is when the holder's lease ends, or when its entry expires if it has no lease.
 	Lease time.Time
-	// Left is how long it is until the key can be taken over, by the clock of the guard.
-	Left time.Duration
+	// Free is the first moment at which the key can be taken over, by time.Now.
+	Free time.Time
 }
 
 // Error names the key and the end of the lease.
@@ -61,6 +61,6 @@ func (e *InProgressError) Is(target error) bool { return target == ErrInProgress
 // RetryIn returns how long to wait before the next look at the key, the poll-th (from 0): 100 milliseconds at first,
 // then ever longer up to two seconds, but no longer than until the key can be taken over.
 func (e *InProgressError) RetryIn(poll int) time.Duration {
-	delay := min(100*time.Millisecond<<min(poll, 5), 2*time.Second)
-	return max(min(delay, e.Left), time.Millisecond)
+	delay := min(100*time.Millisecond<<min(max(poll, 0), 5), 2*time.Second)
+	return max(min(delay, time.Until(e.Free)), time.Millisecond)
 }

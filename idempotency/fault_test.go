@@ -115,8 +115,8 @@ func pass(ctx context.Context, f fault, n int, send func() error) error {
 // newGuard makes a guard that logs nothing.
 func newGuard(t testing.TB, store idempotency.Store, optFns ...func(*idempotency.Options)) *idempotency.Guard {
 	t.Helper()
-	optFns = append([]func(*idempotency.Options){func(o *idempotency.Options) { o.Logger = slog.New(slog.DiscardHandler) }}, optFns...)
-	g, err := idempotency.New("orders", store, optFns...)
+	quiet := func(o *idempotency.Options) { o.Logger = slog.New(slog.DiscardHandler) }
+	g, err := idempotency.New("orders", store, append([]func(*idempotency.Options){quiet}, optFns...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

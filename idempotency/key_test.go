@@ -120,7 +120,8 @@ func TestJoinKeyIsInjective(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := tuple.Draw(t, "a")
 		b := rapid.OneOf(tuple, regrouped(a)).Draw(t, "b")
-		if keyA, keyB := idempotency.JoinKey(a...), idempotency.JoinKey(b...); (keyA == keyB) != slices.Equal(a, b) || keyA == "" {
+		keyA, keyB := idempotency.JoinKey(a...), idempotency.JoinKey(b...)
+		if (keyA == keyB) != slices.Equal(a, b) || keyA == "" {
 			t.Fatalf("%q and %q have the keys %q and %q", a, b, keyA, keyB)
 		}
 	})

@@ -24,7 +24,8 @@ func TestHashedKeysAreNotShown(t *testing.T) {
 		{"undecided", &faultStore{onClaim: refuse(errThrottled)}, number, false},
 		{"full", &faultStore{onClaim: refuse(idempotency.ErrStoreFull)}, number, false},
 		{"too late", &faultStore{onClaim: delayReply(time.Hour)}, number, false},
-		{"too late and not released", &faultStore{onClaim: delayReply(time.Hour), onRelease: refuse(errThrottled)}, number, false},
+		{"too late and not released", &faultStore{onClaim: delayReply(time.Hour), onRelease: refuse(errThrottled)},
+			number, false},
 		{"held", &faultStore{}, nil, true},
 		{"claim lost", &faultStore{onComplete: refuse(idempotency.ErrClaimLost)}, number, false},
 		{"unrecorded", &faultStore{onComplete: refuse(errThrottled)}, number, false},
@@ -71,7 +72,8 @@ func TestHashedKeysAreNotShownByTheGuard(t *testing.T) {
 		Status: idempotency.Completed, Fingerprint: "a", Data: []byte("{}"), Expiry: time.Now().Add(time.Hour)})
 	_, err = idempotency.Do(t.Context(), g, key, forbidden[int](t)) // {} is no int
 	wantHashed(t, key, errorText(err))
-	_, err = idempotency.Do(t.Context(), g, key, forbidden[int](t), func(o *idempotency.CallOptions) { o.Fingerprint = "b" })
+	other := func(o *idempotency.CallOptions) { o.Fingerprint = "b" }
+	_, err = idempotency.Do(t.Context(), g, key, forbidden[int](t), other)
 	wantHashed(t, key, errorText(err))
 
 	broken := newGuard(t, brokenStore{}, func(o *idempotency.Options) { o.HashKeys = true })

@@ -87,7 +87,8 @@ func TestMissingKeyFails(t *testing.T) {
 // itself runs unprotected is told so, and not of the claim around it.
 func TestMissingKeyRunsUnprotected(t *testing.T) {
 	store := &faultStore{}
-	g := newGuard(t, store, func(o *idempotency.Options) { o.MissingKey = idempotency.MissingKeyRunsUnprotected })
+	unprotect := func(o *idempotency.Options) { o.MissingKey = idempotency.MissingKeyRunsUnprotected }
+	g := newGuard(t, store, unprotect)
 	runs := 0
 	unprotected := func(ctx context.Context) (int, error) {
 		if info, ok := idempotency.FromContext(ctx); ok {
@@ -109,7 +110,7 @@ func TestMissingKeyRunsUnprotected(t *testing.T) {
 		t.Errorf("store calls are %q, want none", store.calls)
 	}
 	var log bytes.Buffer
-	logged := newGuard(t, store, logTo(&log), func(o *idempotency.Options) { o.MissingKey = idempotency.MissingKeyRunsUnprotected })
+	logged := newGuard(t, store, logTo(&log), unprotect)
 	_, err = idempotency.Do(t.Context(), logged, "", returns(math.NaN(), nil)) // there is nothing to store it for
 	if wantErr(t, err); log.Len() > 0 {
 		t.Errorf("log is %q, want nothing", log.String())

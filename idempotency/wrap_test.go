@@ -72,7 +72,9 @@ func TestWrapErrors(t *testing.T) {
 	failure := errors.New("card declined")
 	var outcome error
 	store := &faultStore{onComplete: refuse(idempotency.ErrClaimLost)}
-	pay := idempotency.Wrap(newGuard(t, store), paymentKey, func(context.Context, payment) (string, error) { return "receipt", outcome })
+	pay := idempotency.Wrap(newGuard(t, store), paymentKey, func(context.Context, payment) (string, error) {
+		return "receipt", outcome
+	})
 	if got, err := pay(t.Context(), payment{OrderID: "a"}); got != "receipt" || !errors.Is(err, idempotency.ErrClaimLost) {
 		t.Errorf("got %q, %v, want the receipt and %v", got, err, idempotency.ErrClaimLost)
 	}
