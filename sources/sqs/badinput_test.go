@@ -169,6 +169,11 @@ func TestBadEnvelopeIsTolerated(t *testing.T) {
 	}
 	wantFailures(t, t.Context(), h, rawEvent(records...))
 	w.want(t, "m1", "m2", "m3")
+	// Of two Records the last one counts, as with encoding/json.
+	first, second := event(numbered(3)...), event(message{ID: "m4", Body: "m4"})
+	w.work = nil
+	wantFailures(t, t.Context(), h, []byte(strings.TrimSuffix(string(first), "}")+","+strings.TrimPrefix(string(second), "{")))
+	w.want(t, "m4")
 }
 
 // The largest batch, and the largest event, that a mapping can deliver.

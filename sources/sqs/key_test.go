@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -265,4 +267,42 @@ func TestKeyInMiddleware(t *testing.T) {
 			t.Errorf("key in middleware is %q, want %q", got, test.want)
 		}
 	}
+}
+
+// Keys that are hashed since they are personal data are in no log line either, whatever goes wrong with them.
+func TestKeyHashedIsNotLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const key = "alice@example.com"
+		var logged logs
+		store := &faults{}
+		hashed := withStore(t, store, func(o *idempotency.Options) { o.HashKeys = true })
+		release := make(chan struct{})
+		h := newHandler(t, func(_ context.Context, m *sqs.Message[order]) error {
+			if m.ID() == "m1" {
+				<-release
+			}
+			return errors.New("no")
+		}, hashed, sqs.KeyOf(func(o order) string { return o.ID }), logged.option, concurrency(1), func(o *sqs.Options) {
+			o.Fingerprint = sqs.BodySHA256
+		})
+		same, other := `{"id":"`+key+`"}`, `{"id":"`+key+`","amount":2}`
+		var first sync.WaitGroup
+		first.Go(func() { wantFailures(t, t.Context(), h, event(message{ID: "m1", Body: same}), "m1") })
+		synctest.Wait()
+		wantFailures(t, t.Context(), h, event(message{ID: "in progress", Body: same}), "in progress")
+		wantFailures(t, t.Context(), h, event(message{ID: "mismatch", Body: other}), "mismatch")
+		close(release)
+		first.Wait()
+		wantFailures(t, t.Context(), h, event(message{ID: "leader", Body: same}, message{ID: "twin", Body: other}), "leader", "twin")
+		store.release = func() error { return errStore }
+		wantFailures(t, t.Context(), h, event(message{ID: "release fails", Body: same}), "release fails")
+		store.claim = func() error { return errStore }
+		wantFailures(t, t.Context(), h, event(message{ID: "claim fails", Body: same}), "claim fails")
+		if got := len(logged.about(t, "record failed")); got != 6 {
+			t.Errorf("%d lines about failures, want 6", got)
+		}
+		if strings.Contains(logged.text(), key) {
+			t.Errorf("the key is in the log:\n%s", logged.text())
+		}
+	})
 }

@@ -94,6 +94,9 @@ func testRetention[T any](t *testing.T, body string, options func(*sqs.Options))
 	})
 }
 
+// keeper is decoded by keeping the bytes of the body.
+type keeper struct{ body []byte }
+
 func TestRetention(t *testing.T) {
 	type nested struct {
 		ID   string          `json:"id"`
@@ -113,6 +116,14 @@ func TestRetention(t *testing.T) {
 			testRetention[*nested](t, body, options())
 			testRetention[any](t, body, options())
 			testRetention[map[string]json.RawMessage](t, body, options())
+			withDecode := options()
+			testRetention[keeper](t, body, func(o *sqs.Options) {
+				withDecode(o)
+				o.Decode = func(body []byte, v any) error {
+					v.(*keeper).body = body
+					return nil
+				}
+			})
 		})
 	}
 }

@@ -12,9 +12,11 @@ import (
 	"github.com/oncekit/oncekit/idempotency"
 )
 
-// maxVisibility is the longest visibility timeout
-// (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibility.html).
-const maxVisibility = 12 * time.Hour
+// maxVisibility is the longest timeout that is asked for. SQS allows 12 hours, but counts them from the receive and
+// refuses what would end later
+// (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibility.html). Twenty
+// minutes are the longest batching window and the longest function timeout.
+const maxVisibility = 12*time.Hour - 20*time.Minute
 
 // Visibility changes when a message is delivered again. See VisibilityFunc for an adapter to the AWS SDK.
 type Visibility interface {
@@ -25,7 +27,7 @@ type Visibility interface {
 type VisibilityChange struct {
 	QueueARN      string
 	ReceiptHandle string
-	Timeout       time.Duration // in whole seconds, at most 12 hours
+	Timeout       time.Duration // in whole seconds, at most 11 h 40 min: SQS allows 12 hours, which began with the receive
 }
 
 // VisibilityFunc makes a Visibility of a function. With the AWS SDK, where client is its *sqs.Client and queue the URL
@@ -36,6 +38,11 @@ type VisibilityChange struct {
 //			QueueUrl: &queue, ReceiptHandle: &c.ReceiptHandle, VisibilityTimeout: int32(c.Timeout / time.Second)})
 //		return err
 //	})
+//
+//snippet:go import awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+//snippet:go var o sqs.Options
+//snippet:go var client *awssqs.Client
+//snippet:go var queue string
 type VisibilityFunc func(ctx context.Context, c VisibilityChange) error
 
 // ChangeVisibility calls f.
@@ -170,7 +177,7 @@ func visibilityTimeout(r *batch.Result) (timeout time.Duration, ok bool) {
 		timeout = delay
 	} else if held, ok := errors.AsType[*idempotency.InProgressError](r.Err); ok {
 		// A little later than the moment the key is free, and not all at that moment.
-		left := min(held.Left, maxVisibility)
+		left := max(min(time.Until(held.Free), maxVisibility), 0)
 		timeout = left + time.Second + rand.N(min(left/10, 10*time.Second)+time.Second)
 	} else {
 		return 0, false

@@ -21,6 +21,9 @@ import (
 	"github.com/oncekit/oncekit/sources/sqs"
 )
 
+// longest is the longest timeout that is asked for: 12 hours less what may have passed since the receive.
+const longest = 11*time.Hour + 40*time.Minute
+
 // changer is a Visibility that notes what it is asked for.
 type changer struct {
 	fail func(ctx context.Context) error // nil: succeeds
@@ -75,10 +78,11 @@ func TestVisibilityRetryAfter(t *testing.T) {
 		{"rounded up", retryAfter(1), time.Second},
 		{"a second", retryAfter(time.Second), time.Second},
 		{"rounded up from a second", retryAfter(time.Second + 1), 2 * time.Second},
-		{"rounded up to 12 hours", retryAfter(12*time.Hour - 1), 12 * time.Hour},
-		{"12 hours", retryAfter(12 * time.Hour), 12 * time.Hour},
-		{"capped", retryAfter(12*time.Hour + 1), 12 * time.Hour},
-		{"as long as can be", retryAfter(math.MaxInt64), 12 * time.Hour},
+		{"rounded up to the longest", retryAfter(longest - 1), longest},
+		{"the longest", retryAfter(longest), longest},
+		{"capped", retryAfter(longest + 1), longest},
+		{"12 hours, which SQS began to count at the receive", retryAfter(12 * time.Hour), longest},
+		{"as long as can be", retryAfter(math.MaxInt64), longest},
 		{"another error", errors.New("no"), -1},
 		{"success", nil, -1},
 	} {
@@ -149,12 +153,12 @@ func TestVisibilityOfATenant(t *testing.T) {
 
 // A message that is in progress elsewhere comes back a little after its holder's lease.
 func TestVisibilityInProgressElsewhere(t *testing.T) {
-	for _, left := range []time.Duration{0, 50 * time.Millisecond, 3 * time.Second, 10 * time.Minute, 14 * 24 * time.Hour, math.MaxInt64} {
+	for _, left := range []time.Duration{0, 50 * time.Millisecond, 3 * time.Second, 10 * time.Minute, 14 * 24 * time.Hour, 100 * 365 * 24 * time.Hour} {
 		for _, arn := range []string{standardARN, fifoARN} {
 			t.Run(fmt.Sprint(left, " ", arn), func(t *testing.T) {
 				seen := map[time.Duration]bool{}
 				for range 40 {
-					held := &idempotency.InProgressError{Key: "m1", Left: left}
+					held := &idempotency.InProgressError{Key: "m1", Free: time.Now().Add(left)}
 					var c changer
 					w := &worker{}
 					h := newHandler(t, w.handle, c.option, func(o *sqs.Options) {
@@ -166,9 +170,9 @@ func TestVisibilityInProgressElsewhere(t *testing.T) {
 					}
 					got := c.changes[0].Timeout
 					seen[got] = true
-					least := min(left, 12*time.Hour) // with a second to spare
-					most := min(least+time.Second+min(least/10, 10*time.Second)+2*time.Second, 12*time.Hour)
-					if least = min(least+time.Second, 12*time.Hour); got < least || got > most || got%time.Second != 0 {
+					least := min(left, longest) // with a second to spare
+					most := min(least+time.Second+min(least/10, 10*time.Second)+2*time.Second, longest)
+					if got < least || got > most || got%time.Second != 0 {
 						t.Fatalf("timeout is %v, want whole seconds from %v to %v", got, least, most)
 					}
 				}
@@ -215,7 +219,7 @@ func TestVisibilityOfAHeldGroup(t *testing.T) {
 // What a handler says by RetryAfter goes before what a claim of its own says that was in its way.
 func TestVisibilityRetryAfterOfAHeldClaim(t *testing.T) {
 	var c changer
-	held := &idempotency.InProgressError{Key: "inner", Left: time.Hour}
+	held := &idempotency.InProgressError{Key: "inner", Free: time.Now().Add(time.Hour)}
 	w := &worker{errs: map[string]error{"m1": batch.RetryAfter(time.Minute, held)}}
 	wantFailures(t, t.Context(), newHandler(t, w.handle, c.option), event(numbered(1)...), "m1")
 	c.want(t, change(standardARN, "m1", time.Minute))
@@ -272,6 +276,12 @@ func TestVisibilityFailures(t *testing.T) {
 					t.Errorf("lines: %+v, want one warning with %q", lines, test.want)
 				}
 				time.Sleep(3 * time.Hour) // until the stragglers are gone
+				// Once the time is up, no more are asked for.
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				if hangs := test.most > 0; hangs && len(c.changes) != 10 || !hangs && len(c.changes) != 25 {
+					t.Errorf("%d changes were asked for, want 10 if they hang, or else all 25", len(c.changes))
+				}
 			})
 		})
 	}
@@ -289,6 +299,7 @@ func TestVisibilityAfterTheDeadline(t *testing.T) {
 		defer cancel()
 		h := newHandler(t, w.handle, c.option, func(o *sqs.Options) { o.Reserve = -1 })
 		wantFailures(t, ctx, h, event(numbered(1)...), "m1")
+		synctest.Wait()
 		c.want(t)
 	})
 }
@@ -306,14 +317,24 @@ func TestVisibilityFunc(t *testing.T) {
 			return nil
 		})
 	})
-	ctx, cancel := context.WithCancel(t.Context())
-	cancelled := newHandler(t, func(context.Context, *sqs.Message[string]) error {
-		cancel() // the invocation's context ends, but not before the changes are made
-		return retryAfter(time.Second)
-	}, func(o *sqs.Options) { o.Visibility = sqs.VisibilityFunc((&changer{}).ChangeVisibility) })
 	wantFailures(t, t.Context(), h, event(numbered(1)...), "m1")
 	if diff := gocmp.Diff(change(standardARN, "m1", time.Minute), got); diff != "" {
 		t.Errorf("change (-want +got):\n%s", diff)
 	}
-	wantFailures(t, ctx, cancelled, event(numbered(1)...), "m1")
+}
+
+// An invocation that is cancelled still has its changes made.
+func TestVisibilityAfterCancellation(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	c := changer{fail: func(ctx context.Context) error { return ctx.Err() }}
+	var logged logs
+	w := &worker{work: func(context.Context, *sqs.Message[string]) error {
+		cancel()
+		return retryAfter(time.Minute)
+	}}
+	wantFailures(t, ctx, newHandler(t, w.handle, c.option, logged.option), event(numbered(1)...), "m1")
+	c.want(t, change(standardARN, "m1", time.Minute))
+	if lines := logged.about(t, "visibility of failed messages was not changed"); len(lines) != 0 {
+		t.Errorf("lines: %+v, want none", lines)
+	}
 }

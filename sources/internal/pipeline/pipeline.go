@@ -112,10 +112,15 @@ func (g *guarded) Twin(leader, follower int) error {
 	if a.Fingerprint == "" || b.Fingerprint == "" || a.Fingerprint == b.Fingerprint {
 		return nil
 	}
-	return batch.Permanent(fmt.Errorf("%w: %q, in the same batch", idempotency.ErrFingerprintMismatch, b.Key))
+	// Not the key itself, which may be personal data: see idempotency.Options.HashKeys.
+	return batch.Permanent(fmt.Errorf("%w, that of record %q in the same batch", idempotency.ErrFingerprintMismatch,
+		g.records[leader].ID))
 }
 
 func (g *guarded) Admit(ctx context.Context, i int) batch.Admission {
+	if g.unusable.Load() { // the batch stops, but not before the record that found out has ended
+		return batch.Admission{Outcome: batch.Skipped, Err: errors.Join(batch.ErrOrder, idempotency.ErrStoreUnusable)}
+	}
 	e, r := &g.entries[i], &g.records[i]
 	claim, err := g.config.Guard.Claim(ctx, idempotency.Request{
 		Key: e.identity.Key, Fingerprint: e.identity.Fingerprint, Expiry: g.config.Expiry,

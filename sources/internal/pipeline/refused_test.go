@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -113,14 +114,20 @@ func TestRefusedMismatch(t *testing.T) {
 	}
 }
 
-// A store that is unusable is asked by the records that are under way, and no more.
+// A store that is unusable is asked by the records that are under way, and no more. One of them is told as the failure.
 func TestRefusedByAnUnusableStore(t *testing.T) {
 	for _, n := range []int{1, 3} {
-		store := &faults{claim: func(context.Context) error { return idempotency.ErrStoreUnusable }}
+		var underWay sync.WaitGroup
+		underWay.Add(n)
+		store := &faults{claim: func(context.Context) error {
+			underWay.Done()
+			underWay.Wait() // for the others
+			return idempotency.ErrStoreUnusable
+		}}
 		s := &source{identities: keys("a", "b", "c", "d", "e", "f")}
 		report := run(t.Context(), s, &pipeline.Config{Guard: newGuard(t, store), Batch: &batch.Options{Concurrency: n}})
-		if report.Count(batch.Failed) != 1 || report.Count(batch.Skipped) != 5 || store.claims.Load() > int32(n) {
-			t.Errorf("%v after %d claims, want 1 failed, 5 skipped, and at most %d claims", report, store.claims.Load(), n)
+		if report.Count(batch.Failed) != 1 || report.Count(batch.Skipped) != 5 || store.claims.Load() != int32(n) {
+			t.Errorf("%v after %d claims, want 1 failed, 5 skipped, %d claims", report, store.claims.Load(), n)
 		}
 		s.wantRan(t)
 	}
