@@ -1,0 +1,258 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/oncekit/oncekit/examples/orders/shop"
+	"github.com/oncekit/oncekit/internal/dynamotest"
+	"github.com/oncekit/oncekit/internal/rietest"
+	"github.com/oncekit/oncekit/sources/sqs/sqstest"
+)
+
+// deployed is the Lambda function under the emulator, with a table on a DynamoDB-compatible server.
+type deployed struct {
+	*testing.T
+	function *rietest.Function
+	posted   int
+}
+
+func deploy(t *testing.T, bootstrap string, timeout time.Duration, env ...string) *deployed {
+	t.Helper()
+	endpoint := dynamotest.Start(t)
+	env = append(env,
+		"TABLE_NAME="+dynamotest.Table(t, dynamotest.Client(t)),
+		"AWS_ENDPOINT_URL_DYNAMODB="+endpoint,
+		"AWS_REGION="+cmp.Or(os.Getenv("AWS_REGION"), "us-east-1"),
+		"AWS_ACCESS_KEY_ID="+cmp.Or(os.Getenv("AWS_ACCESS_KEY_ID"), "test"),
+		"AWS_SECRET_ACCESS_KEY="+cmp.Or(os.Getenv("AWS_SECRET_ACCESS_KEY"), "test"),
+		"AWS_SESSION_TOKEN="+os.Getenv("AWS_SESSION_TOKEN"),
+	)
+	function := rietest.Start(t, bootstrap, func(o *rietest.Options) { o.Timeout, o.Env = timeout, env })
+	return &deployed{T: t, function: function}
+}
+
+// post hands an event to the function and returns the messageIds that it names as failed.
+func (d *deployed) post(payload []byte) ([]string, error) {
+	d.Helper()
+	d.posted++
+	response, err := d.function.Post(d.Context(), payload)
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.HasPrefix(response, []byte(`{"batchItemFailures":[`)) {
+		d.Fatalf("response is %s, want batchItemFailures", response)
+	}
+	var parsed events.SQSEventResponse
+	if err := json.Unmarshal(response, &parsed); err != nil {
+		d.Fatal(err)
+	}
+	var failed []string
+	for _, f := range parsed.BatchItemFailures {
+		failed = append(failed, f.ItemIdentifier)
+	}
+	return failed, nil
+}
+
+// mustPost is post for events that the function answers.
+func (d *deployed) mustPost(payload []byte) []string {
+	d.Helper()
+	failed, err := d.post(payload)
+	if err != nil {
+		d.Fatal(err)
+	}
+	return failed
+}
+
+// charges returns how often the function has charged each order up to now.
+func (d *deployed) charges() map[string]int {
+	d.Helper()
+	// What the function prints takes a moment to get here, but it gets here in order. So one more order is charged.
+	last := fmt.Sprintf("last-%d", d.posted)
+	if failed := d.mustPost(sqstest.Payload(event(order(last)))); len(failed) > 0 {
+		d.Fatalf("order %s failed", last)
+	}
+	for {
+		charges := make(map[string]int)
+		for line := range strings.Lines(d.function.Logs()) {
+			if _, rest, ok := strings.Cut(line, "charged order="); ok {
+				id, _, _ := strings.Cut(rest, " ")
+				charges[id]++
+			}
+		}
+		if charges[last] > 0 {
+			for id := range charges {
+				if strings.HasPrefix(id, "last-") {
+					delete(charges, id)
+				}
+			}
+			return charges
+		}
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-d.Context().Done():
+			d.Fatalf("order %s was not charged", last)
+		}
+	}
+}
+
+func order(id string) shop.Order {
+	return shop.Order{ID: id, Customer: "ada@example.com", Amount: 8900, Currency: "EUR", Card: "card_of_ada"}
+}
+
+func event(orders ...shop.Order) events.SQSEvent {
+	var messages []sqstest.Message
+	for _, o := range orders {
+		body, err := json.Marshal(o)
+		if err != nil {
+			panic(err) // it is made of text and numbers
+		}
+		messages = append(messages, sqstest.Message{Body: string(body)})
+	}
+	return sqstest.NewEvent("orders", messages...)
+}
+
+// again returns the event of the messages that failed, as SQS delivers them the next time.
+func again(e events.SQSEvent, failed []string) events.SQSEvent {
+	var next events.SQSEvent
+	for _, r := range e.Records {
+		if slices.Contains(failed, r.MessageId) {
+			n, _ := strconv.Atoi(r.Attributes["ApproximateReceiveCount"])
+			r.Attributes["ApproximateReceiveCount"] = strconv.Itoa(n + 1)
+			r.ReceiptHandle += "again"
+			next.Records = append(next.Records, r)
+		}
+	}
+	return next
+}
+
+func messageIDs(e events.SQSEvent) []string {
+	var ids []string
+	for _, r := range e.Records {
+		ids = append(ids, r.MessageId)
+	}
+	return ids
+}
+
+func TestLambda(t *testing.T) {
+	bootstrap := rietest.Build(t, "./lambda")
+
+	t.Run("delivered twice", func(t *testing.T) {
+		d := deploy(t, bootstrap, 10*time.Second)
+		e := event(order("order-1"), order("order-2"), order("order-3"))
+		want := map[string]int{"order-1": 1, "order-2": 1, "order-3": 1}
+		for _, delivery := range []events.SQSEvent{e, again(e, messageIDs(e))} {
+			if failed := d.mustPost(sqstest.Payload(delivery)); len(failed) > 0 {
+				t.Errorf("failed: %q, want none", failed)
+			}
+			if diff := gocmp.Diff(want, d.charges()); diff != "" {
+				t.Errorf("charges (-want +got):\n%s", diff)
+			}
+		}
+	})
+
+	t.Run("one broken record", func(t *testing.T) {
+		d := deploy(t, bootstrap, 10*time.Second)
+		e := event(order("order-1"), order("order-2"), order("order-3"))
+		e.Records[1].Body = `{"id":`
+		if diff := gocmp.Diff([]string{e.Records[1].MessageId}, d.mustPost(sqstest.Payload(e))); diff != "" {
+			t.Errorf("failed (-want +got):\n%s", diff)
+		}
+		if diff := gocmp.Diff(map[string]int{"order-1": 1, "order-3": 1}, d.charges()); diff != "" {
+			t.Errorf("charges (-want +got):\n%s", diff)
+		}
+		file, err := os.ReadFile("testdata/event.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := gocmp.Diff([]string{brokenID, declinedID}, d.mustPost(file)); diff != "" {
+			t.Errorf("testdata/event.json: failed (-want +got):\n%s", diff)
+		}
+	})
+
+	t.Run("a hung order", func(t *testing.T) {
+		const timeout = 2 * time.Second
+		d := deploy(t, bootstrap, timeout)
+		hung := order("order-2")
+		hung.Card = shop.CardBankDown(time.Now().Add(time.Hour))
+		e := event(order("order-1"), hung, order("order-3"), order("order-4"))
+		started := time.Now()
+		failed := d.mustPost(sqstest.Payload(e)) // an error if the function runs into its timeout
+		if diff := gocmp.Diff([]string{e.Records[1].MessageId}, failed); diff != "" {
+			t.Errorf("failed (-want +got):\n%s", diff)
+		}
+		t.Logf("answered after %v, with a timeout of %v", time.Since(started).Round(time.Millisecond), timeout)
+		if diff := gocmp.Diff(map[string]int{"order-1": 1, "order-3": 1, "order-4": 1}, d.charges()); diff != "" {
+			t.Errorf("charges (-want +got):\n%s", diff)
+		}
+		if !strings.Contains(d.function.Logs(), "outcome=abandoned") {
+			t.Error("no line says that the hung order was abandoned")
+		}
+	})
+
+	// Two orders are done, ten hang in all the workers there are, and four have not begun when Lambda kills the process.
+	t.Run("killed at the timeout", func(t *testing.T) {
+		d := deploy(t, bootstrap, 2*time.Second, "RESERVE=-1ms")
+		var orders []shop.Order
+		want := make(map[string]int)
+		bankUp := time.Now().Add(4 * time.Second)
+		for i := range 16 {
+			o := order(fmt.Sprintf("order-%d", i+1))
+			if i >= 2 && i < 12 {
+				o.Card = shop.CardBankDown(bankUp)
+			}
+			orders = append(orders, o)
+			want[o.ID] = 1
+		}
+		e := event(orders...)
+		if _, err := d.post(sqstest.Payload(e)); !errors.Is(err, rietest.ErrTimeout) {
+			t.Fatalf("error is %v, want %v", err, rietest.ErrTimeout)
+		}
+		// Nothing was answered, so everything comes back, until the claims of the dead process have run out and longer.
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		failed := messageIDs(e)
+		sawHeld := false
+		for len(failed) > 0 {
+			e = again(e, failed)
+			next, err := d.post(sqstest.Payload(e))
+			if errors.Is(err, rietest.ErrTimeout) {
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(failed) == 16 && len(next) != 10 {
+				t.Errorf("the first answer names %d messages, want the 10 whose claims are still held", len(next))
+			}
+			sawHeld = sawHeld || strings.Contains(d.function.Logs(), `outcome="in progress"`)
+			failed = next
+			select {
+			case <-time.After(200 * time.Millisecond):
+			case <-ctx.Done():
+				t.Fatalf("%d messages keep failing", len(failed))
+			}
+		}
+		if !sawHeld {
+			t.Error("no line says that a message was in progress elsewhere")
+		}
+		if diff := gocmp.Diff(want, d.charges()); diff != "" {
+			t.Errorf("charges (-want +got):\n%s", diff)
+		}
+	})
+}

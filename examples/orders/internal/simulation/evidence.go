@@ -1,0 +1,94 @@
+package simulation
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/oncekit/oncekit/batch"
+	"github.com/oncekit/oncekit/idempotency"
+	"github.com/oncekit/oncekit/sources/sqs/sqstest"
+)
+
+// evidence is what was seen to happen, to tell afterwards why something was repeated.
+type evidence struct {
+	mu         sync.Mutex
+	claims     map[string]claim // granted, by owner
+	completed  map[string]bool  // by owner: the store has the completion
+	deliveries map[int]sqstest.Delivery
+	results    map[attempt]batch.Result
+	counts     map[batch.Outcome]int
+	failures   map[string]error // by order: the last one
+}
+
+// claim is a claim that the store has granted.
+type claim struct{ made, lease time.Time }
+
+// attempt is one delivery of an order to one invocation.
+type attempt struct {
+	order      string
+	invocation int
+}
+
+func newEvidence() *evidence {
+	return &evidence{
+		claims: make(map[string]claim), completed: make(map[string]bool), deliveries: make(map[int]sqstest.Delivery),
+		results: make(map[attempt]batch.Result), counts: make(map[batch.Outcome]int), failures: make(map[string]error),
+	}
+}
+
+// delivered takes down how an invocation ended.
+func (e *evidence) delivered(d sqstest.Delivery) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.deliveries[d.Invocation] = d
+}
+
+// ended reports whether an invocation has ended.
+func (e *evidence) ended(invocation int) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	_, ended := e.deliveries[invocation]
+	return ended
+}
+
+// finished takes down what became of an order in an invocation.
+func (e *evidence) finished(a attempt, r batch.Result) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.counts[r.Outcome]++
+	if r.Err != nil {
+		e.failures[a.order] = r.Err
+	}
+	if r.Outcome != batch.Replayed { // of twins, the one that ran
+		e.results[a] = r
+	}
+}
+
+// store is the function's store, seen from behind the faults: what gets here and succeeds has happened.
+type store struct {
+	idempotency.Store
+	evidence *evidence
+}
+
+// Claim implements idempotency.Store.
+func (s *store) Claim(ctx context.Context, r idempotency.ClaimRequest) (idempotency.ClaimResult, error) {
+	result, err := s.Store.Claim(ctx, r)
+	if err == nil && result.Claimed {
+		s.evidence.mu.Lock()
+		defer s.evidence.mu.Unlock()
+		s.evidence.claims[r.Owner] = claim{made: r.Now, lease: r.Lease}
+	}
+	return result, err
+}
+
+// Complete implements idempotency.Store.
+func (s *store) Complete(ctx context.Context, r idempotency.CompleteRequest) error {
+	err := s.Store.Complete(ctx, r)
+	if err == nil {
+		s.evidence.mu.Lock()
+		defer s.evidence.mu.Unlock()
+		s.evidence.completed[r.Owner] = true
+	}
+	return err
+}

@@ -1,0 +1,236 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/oncekit/oncekit/idempotency"
+)
+
+func config(seed uint64, concurrency int, store idempotency.Store) Config {
+	return Config{
+		Seed: seed, Orders: 200, Concurrency: concurrency, Timeout: time.Second, Store: store, Namespace: "orders",
+	}
+}
+
+func run(t *testing.T, c Config) *Result {
+	t.Helper()
+	r, err := Run(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	letGo()
+	return r
+}
+
+// letGo gives the goroutines of dead invocations, which the end of a run lets go, the time that their last tries to
+// reach the store take. In a bubble that is none.
+func letGo() { time.Sleep(5 * time.Second) }
+
+// TestRun is the promise: whatever happens, nothing is lost, and what is repeated has a reason.
+func TestRun(t *testing.T) {
+	causes := make(map[string]int)
+	var inProgress, repliesLost, abandoned int
+	for _, concurrency := range []int{1, 3, 10} {
+		for seed := range uint64(4) {
+			t.Run(fmt.Sprintf("seed %d, concurrency %d", seed, concurrency), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					r := run(t, config(seed, concurrency, idempotency.NewMemoryStore()))
+					if len(r.Lost) > 0 || r.Unexplained() > 0 {
+						t.Errorf("lost: %q, repeated: %d, of them unexplained: %d", r.Lost, len(r.Repeats), r.Unexplained())
+					}
+					if got := r.Orders + r.Duplicates + r.Retries; got != r.Deliveries {
+						t.Errorf("%d orders + %d duplicates + %d retries are not the %d deliveries",
+							r.Orders, r.Duplicates, r.Retries, r.Deliveries)
+					}
+					uncharged := 0
+					for _, d := range r.DeadLettered {
+						if !d.Charged {
+							uncharged++
+						}
+					}
+					if r.Charged+uncharged != r.Orders {
+						t.Errorf("%d charged and %d given up are not the %d orders", r.Charged, uncharged, r.Orders)
+					}
+					if min(r.Crashes, r.Throttled, r.Duplicates, r.Replays, len(r.DeadLettered)-3) < 1 {
+						t.Errorf("%d crashes, %d throttled, %d duplicates, %d replays, %d dead-lettered; that shows too little",
+							r.Crashes, r.Throttled, r.Duplicates, r.Replays, len(r.DeadLettered))
+					}
+					for _, repeat := range r.Repeats {
+						causes[repeat.Cause]++
+					}
+					inProgress, repliesLost, abandoned = inProgress+r.InProgress, repliesLost+r.RepliesLost, abandoned+r.Abandoned
+				})
+			})
+		}
+	}
+	if inProgress == 0 || repliesLost == 0 || abandoned == 0 {
+		t.Errorf("over all seeds: %d in progress elsewhere, %d replies lost, %d abandoned; want some of each",
+			inProgress, repliesLost, abandoned)
+	}
+	for _, want := range []string{"a crash fell", "the table was throttled", "its handler hung"} {
+		if !slices.ContainsFunc(keys(causes), func(cause string) bool { return strings.HasPrefix(cause, want) }) {
+			t.Errorf("over all seeds no repeat has the cause %q: %v", want, causes)
+		}
+	}
+}
+
+func keys(m map[string]int) (all []string) {
+	for k := range m {
+		all = append(all, k)
+	}
+	return all
+}
+
+// TestSameSeed runs each seed several times. Time stands still while goroutines run, but in which order they run is as
+// open as ever, so what depended on that would differ now and then.
+func TestSameSeed(t *testing.T) {
+	byText := cmp.Comparer(func(a, b error) bool { return fmt.Sprint(a) == fmt.Sprint(b) })
+	for _, concurrency := range []int{1, 10} {
+		for _, guarded := range []bool{true, false} {
+			var first *Result
+			for range 4 {
+				synctest.Test(t, func(t *testing.T) {
+					c := config(7, concurrency, nil)
+					if guarded {
+						c.Store = idempotency.NewMemoryStore()
+					}
+					r := run(t, c)
+					if first == nil {
+						first = r
+					}
+					if diff := cmp.Diff(first, r, byText); diff != "" {
+						t.Errorf("concurrency %d, guard %v: two runs (-first +later):\n%s", concurrency, guarded, diff)
+					}
+				})
+			}
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		one, other := run(t, config(1, 10, nil)), run(t, config(2, 10, nil))
+		if cmp.Equal(one, other, byText) {
+			t.Error("two seeds have the same result")
+		}
+	})
+}
+
+// TestWithoutGuard is what the guard is for.
+func TestWithoutGuard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		with := run(t, config(1, 10, idempotency.NewMemoryStore()))
+		without := run(t, config(1, 10, nil))
+		if len(without.Repeats) < 2*len(with.Repeats) || without.Unexplained() != len(without.Repeats) {
+			t.Errorf("with a guard %d repeats, without %d, of them %d unexplained",
+				len(with.Repeats), len(without.Repeats), without.Unexplained())
+		}
+		if len(without.Lost) > 0 {
+			t.Errorf("lost without a guard: %q", without.Lost)
+		}
+	})
+}
+
+// TestBrokenStores shows that the accounts can find something.
+func TestBrokenStores(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		store idempotency.Store
+		want  string // in the cause of a repeat; "": orders are lost
+	}{
+		{"forgets completions", forgetful{idempotency.NewMemoryStore()}, "the completion of the first charge was stored"},
+		{"grants what is held", generous{idempotency.NewMemoryStore()}, "the claim of the first charge had not run out"},
+		{"takes all for done", hasty{idempotency.NewMemoryStore()}, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := run(t, config(2, 10, test.store))
+				if test.want == "" {
+					if len(r.Lost) < 100 {
+						t.Errorf("%d orders were found to be lost, want most", len(r.Lost))
+					}
+					return
+				}
+				found := slices.ContainsFunc(r.Repeats, func(repeat Repeat) bool {
+					return repeat.Unexplained && strings.Contains(repeat.Cause, test.want)
+				})
+				if !found {
+					t.Errorf("of %d repeats none has the cause: UNEXPLAINED: %s", len(r.Repeats), test.want)
+				}
+			})
+		})
+	}
+}
+
+// forgetful says that it has stored completions and has not.
+type forgetful struct{ *idempotency.MemoryStore }
+
+func (forgetful) Complete(context.Context, idempotency.CompleteRequest) error { return nil }
+
+// generous takes no notice of leases.
+type generous struct{ *idempotency.MemoryStore }
+
+func (s generous) Claim(ctx context.Context, r idempotency.ClaimRequest) (idempotency.ClaimResult, error) {
+	lease := r.Lease
+	if e, held := s.Get(r.Key); held && e.Status == idempotency.InProgress {
+		r.Now = e.Lease.Add(r.Skew + time.Second)
+		r.Lease, r.Expiry = r.Now.Add(time.Minute), r.Now.Add(time.Hour)
+	}
+	result, err := s.MemoryStore.Claim(ctx, r)
+	result.Entry.Lease = lease
+	return result, err
+}
+
+// hasty says of every key that it is done.
+type hasty struct{ *idempotency.MemoryStore }
+
+func (hasty) Claim(context.Context, idempotency.ClaimRequest) (idempotency.ClaimResult, error) {
+	return idempotency.ClaimResult{Entry: idempotency.Entry{Status: idempotency.Completed}}, nil
+}
+
+// TestStops ends a run in the middle.
+func TestStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		c := config(1, 10, idempotency.NewMemoryStore())
+		started := time.Now()
+		r, err := Run(ctx, c)
+		if err == nil || !strings.Contains(err.Error(), context.DeadlineExceeded.Error()) {
+			t.Errorf("result %v, error %v; want the end of the context", r, err)
+		}
+		if took := time.Since(started); took > 10*time.Second {
+			t.Errorf("it took %v to stop", took)
+		}
+		letGo()
+	})
+}
+
+func TestProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ended []int
+		last := Progress{}
+		c := config(1, 10, idempotency.NewMemoryStore())
+		c.Progress = func(p Progress) {
+			if p.Deliveries < last.Deliveries || p.Charged < last.Charged || p.Round < last.Round {
+				t.Errorf("progress went back from %+v to %+v", last, p)
+			}
+			if last = p; p.RoundEnded {
+				ended = append(ended, p.Round)
+			}
+		}
+		r := run(t, c)
+		if !slices.Equal(ended, []int{1, 2, 3, 4, 5, 6}) {
+			t.Errorf("rounds %v have ended, want one for each of %d receives and one to dead-letter", ended, maxReceiveCount)
+		}
+		if last.Deliveries != r.Deliveries || last.Charged != r.Charged || last.Crashes != r.Crashes {
+			t.Errorf("progress ends with %+v, the result has %d deliveries, %d charged, %d crashes",
+				last, r.Deliveries, r.Charged, r.Crashes)
+		}
+	})
+}
