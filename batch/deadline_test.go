@@ -15,7 +15,7 @@ import (
 
 const (
 	skippedForDeadline = " skipped: batch: deadline is near"
-	abandoned          = " abandoned: batch: handler was still running when the answer had to go"
+	abandoned          = " abandoned: batch: record was still at work when the answer had to go"
 )
 
 func reserve(d time.Duration) func(*batch.Options) { return func(o *batch.Options) { o.Reserve = d } }

@@ -2,8 +2,9 @@ package batch
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 )
@@ -45,6 +46,7 @@ type engine struct {
 	options  *Options
 	logger   *slog.Logger
 	run      Handler // Stages.Run inside the middleware, if there is any
+	gates    []gate  // of each record, for the middleware
 	watched  bool    // whether there are hooks for finished records
 
 	mu      sync.Mutex
@@ -117,14 +119,27 @@ func (e *engine) contexts() {
 	e.cancelHandlers, e.cancelDetached = cancelHandlers, cancelDetached
 }
 
+// middleware makes the handler of the batch. If a middleware panics instead, every record fails with that.
 func (e *engine) middleware() {
 	if len(e.options.Middleware) == 0 {
 		return
 	}
+	e.gates = make([]gate, len(e.records))
+	defer func() {
+		if value := recover(); value != nil {
+			err := &PanicError{Value: value, Stack: debug.Stack()}
+			e.run = func(context.Context, *Record) error { return err }
+		}
+	}()
 	e.run = func(ctx context.Context, r *Record) error {
 		if r == nil || r.position == 0 {
-			return fmt.Errorf("batch: middleware handed on a record of its own making, want the one it was given")
+			return errors.New("batch: middleware handed on a record of its own making, want the one it was given")
 		}
+		gate := &e.gates[r.position-1]
+		if !gate.enter() {
+			return errors.New("batch: middleware called the handler after it had returned")
+		}
+		defer gate.leave()
 		return e.stages.Run(ctx, r.position-1)
 	}
 	for i := len(e.options.Middleware) - 1; i >= 0; i-- {
@@ -204,7 +219,7 @@ func (e *engine) follow(i, leader int) {
 	case e.closed:
 		e.late--
 	case e.items[leader].phase == phaseEnded:
-		ended = e.endLocked(ended, i, shared(&e.results[leader]))
+		ended = e.endLocked(ended, i, e.shared(leader, i))
 	default:
 		e.items[i].phase = phaseFollower
 		e.items[i].next, e.items[leader].follower = e.items[leader].follower, int32(i)
@@ -270,7 +285,7 @@ func (e *engine) endLocked(ended []int32, i int, s Settlement) []int32 {
 	ended = e.markLocked(ended, i, s)
 	it := &e.items[i]
 	for f := it.follower; f >= 0; f = e.items[f].next {
-		ended = e.endLocked(ended, int(f), shared(&e.results[i]))
+		ended = e.endLocked(ended, int(f), e.shared(i, int(f)))
 	}
 	if stopsLane(s) {
 		for n := it.laneNext; n >= 0; n = e.items[n].laneNext {
@@ -319,8 +334,8 @@ func (e *engine) stopLocked(ended []int32, err error) []int32 {
 		if p := e.items[i].phase; p != phasePending && p != phaseHeld {
 			continue
 		}
-		if held := &e.results[i]; held.Outcome != 0 {
-			ended = e.endLocked(ended, i, Settlement{Outcome: held.Outcome, Err: held.Err})
+		if e.results[i].Outcome != 0 {
+			ended = e.endLocked(ended, i, e.unstarted(i, err))
 			continue
 		}
 		// It was not prepared, so nothing follows it, and the rest of its lane is told of err here as well.
@@ -346,11 +361,25 @@ func (e *engine) tell(ended []int32) {
 // again, behind records that came after it.
 func stopsLane(s Settlement) bool { return !s.Outcome.Done() || s.Unrecorded }
 
+// unstarted is the outcome of a record that does not start because of err: what its last admission said, if it was held.
+func (e *engine) unstarted(i int, err error) Settlement {
+	if held := &e.results[i]; held.Outcome != 0 {
+		return Settlement{Outcome: held.Outcome, Err: held.Err}
+	}
+	return Settlement{Outcome: Skipped, Err: err}
+}
+
 // shared is the outcome of a follower.
-func shared(leader *Result) Settlement {
-	s := Settlement{Outcome: leader.Outcome, Err: leader.Err, Unrecorded: leader.Unrecorded}
-	if s.Outcome == Succeeded {
+func (e *engine) shared(leader, follower int) Settlement {
+	r := &e.results[leader]
+	s := Settlement{Outcome: r.Outcome, Err: r.Err, Unrecorded: r.Unrecorded}
+	switch {
+	case s.Outcome == Succeeded:
 		s.Outcome = Replayed
+	case s.Outcome == DeadLettered && (e.records[leader].ID == "" || e.records[leader].ID != e.records[follower].ID):
+		// The sink has the leader. This one is another record with the same key, and would be nowhere if it were told as
+		// done: it comes back.
+		s = Settlement{Outcome: Failed, Err: r.Err}
 	}
 	return s
 }

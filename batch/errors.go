@@ -15,8 +15,8 @@ var (
 	// any where Options.StopOnFailure is set.
 	ErrOrder = errors.New("batch: an earlier record failed")
 
-	// ErrAbandoned is the error of a record whose handler was still running when the answer had to go.
-	ErrAbandoned = errors.New("batch: handler was still running when the answer had to go")
+	// ErrAbandoned is the error of a record whose handler, or what follows it, was still at work when the answer had to go.
+	ErrAbandoned = errors.New("batch: record was still at work when the answer had to go")
 
 	// ErrTimeout is the cause of a handler's context that was cancelled after Options.Timeout.
 	ErrTimeout = errors.New("batch: handler timeout")
@@ -94,15 +94,36 @@ func (e *PanicError) Unwrap() error {
 // sound returns err, or an error that says what it is if its methods panic, as they do when a function returns a nil
 // pointer of a type of its own as an error. What looks into an error later, to log it or to find its cause, need not
 // fear it then.
-func sound(err error) (sound error) {
-	defer func() {
-		if recover() != nil {
-			sound = fmt.Errorf("%v, an error of type %T whose methods panic", err, err)
-		}
+func sound(err error) error {
+	if behaves(err) {
+		return err
+	}
+	switch e := err.(type) {
+	case *permanentError:
+		return &permanentError{sound(e.err)} // permanent it stays
+	case *retryError:
+		return &retryError{sound(e.err), e.delay}
+	}
+	return fmt.Errorf("an error of type %T whose methods panic", err)
+}
+
+// behaves looks at an error as the engine does. It does so on a goroutine of its own, which runtime.Goexit in a method
+// of the error may end, as t.FailNow does in a fake.
+func behaves(err error) bool {
+	result := make(chan bool, 1)
+	go func() {
+		looked := false
+		defer func() {
+			if !looked {
+				_ = recover()
+			}
+			result <- looked
+		}()
+		_ = IsPermanent(err) // unwraps all of it
+		_ = err.Error()
+		looked = true
 	}()
-	_ = IsPermanent(err) // unwraps all of it
-	_ = err.Error()
-	return err
+	return <-result
 }
 
 // FailedError is the error of a batch in which records failed. See Report.Err.

@@ -6,7 +6,8 @@ import (
 )
 
 // Hook is any value that implements at least one of the interfaces whose names begin with On. A hook is called on the
-// goroutine that does the work, so it is quick and safe for concurrent use; a panic in it is logged and goes no further.
+// goroutine that does the work, so it is safe for concurrent use, and quick: one that blocks holds up the answer, past
+// the deadline if need be. It changes nothing that it is given. A panic in it is logged and goes no further.
 type Hook any
 
 // OnBatchStarted is a Hook that is called before the first record of a batch is started.

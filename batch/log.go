@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 )
 
 // logSafely calls f, which logs. A logger that panics loses its line, and that is all.
@@ -51,6 +52,9 @@ func logResult(ctx context.Context, logger *slog.Logger, r *Result) {
 	logger.LogAttrs(ctx, level, message, attrs...)
 }
 
+// logKeys makes keys of outcomes that log queries take without quotes.
+var logKeys = strings.NewReplacer(" ", "_", "-", "_")
+
 // logReport writes the summary of a batch: at Info if something failed, at Debug if all is well, since what is logged
 // costs money.
 func logReport(ctx context.Context, logger *slog.Logger, r *Report) {
@@ -64,7 +68,7 @@ func logReport(ctx context.Context, logger *slog.Logger, r *Report) {
 	attrs := []slog.Attr{slog.Int("records", len(r.Results)), slog.Int("failed", r.Failed()), slog.Duration("duration", r.Duration)}
 	for o, count := range r.counts {
 		if count > 0 && Outcome(o) != Failed {
-			attrs = append(attrs, slog.Int(outcomeNames[o], count))
+			attrs = append(attrs, slog.Int(logKeys.Replace(outcomeNames[o]), count))
 		}
 	}
 	if r.unrecorded > 0 {

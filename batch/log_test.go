@@ -67,9 +67,9 @@ func TestLogLines(t *testing.T) {
 			`level=DEBUG msg="record skipped" record=A.skipped outcome=skipped` + source + ` attempt=6 error="batch: an earlier record failed"`,
 			`level=WARN msg="record succeeded" record=unrecorded outcome=succeeded` + source + ` attempt=7 unrecorded=true error="queue is gone"`,
 			`level=ERROR msg="record failed" record=hangs outcome=abandoned` + source +
-				` attempt=8 error="batch: handler was still running when the answer had to go"`,
-			`level=INFO msg="batch finished" records=9 failed=4 duration=59.5s succeeded=2 replayed=1 dead-lettered=1 ignored=1` +
-				` "in progress"=1 skipped=1 abandoned=1 unrecorded=1`,
+				` attempt=8 error="batch: record was still at work when the answer had to go"`,
+			`level=INFO msg="batch finished" records=9 failed=4 duration=59.5s succeeded=2 replayed=1 dead_lettered=1 ignored=1` +
+				` in_progress=1 skipped=1 abandoned=1 unrecorded=1`,
 		}
 		if diff := cmp.Diff(want, logged.list()); diff != "" {
 			t.Errorf("log (-want +got):\n%s", diff)

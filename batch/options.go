@@ -39,22 +39,28 @@ type Options struct {
 	// Reserve is kept of the batch's time, that is, of what is left until the deadline of its context, to finish and
 	// answer: this long before the deadline no record is started any more and the contexts of running handlers are
 	// cancelled, and half of it before the deadline the answer goes out. 0 means DefaultReserve or a tenth of the time
-	// left at the start, whichever is less. Negative means none. More than half of the time left is cut down to that,
-	// which is logged.
+	// left at the start, whichever is less. Negative means none: records start and run until the deadline, and have a
+	// second after it to return, if anyone still waits. More than half of the time left is cut down to that, which is
+	// logged. A context that is cancelled before its deadline, or that has none, ends the batch with a second of grace.
 	Reserve time.Duration
 
-	// Timeout is how long the handler of one record may run before its context is cancelled. 0 means as long as the
-	// batch may.
+	// Timeout is how long the handler of one record may run before its context is cancelled. A handler that ignores that
+	// goes on, and holds its worker, until it returns or is abandoned when the answer goes. 0 means as long as the batch
+	// may. With an idempotency guard it also shortens the record's lease, to a second more than Timeout, or six seconds
+	// where DeadLetter is set, so that another worker can take over sooner after a crash.
 	Timeout time.Duration
 
 	// MaxAttempts is the attempt, counted from 1, with which a failing record is given up and handed to DeadLetter. 0
 	// means never. It has no effect on records whose Attempt is unknown, and none without DeadLetter: they stay Failed.
+	// Records that could not be claimed are not given up: what stands in their way is not their own fault.
 	MaxAttempts int
 
 	// DeadLetter takes records that are given up: those whose error is Permanent, and those that failed at MaxAttempts.
 	// If it returns nil the record is DeadLettered, and its source is told that it is done; otherwise the record is
-	// Failed, with both errors. It is called at least once for such a record, so it tolerates duplicates. A nil
-	// DeadLetter means that such records are Failed and come back.
+	// Failed, with both errors. It is called at least once for such a record, so it tolerates duplicates. Its context
+	// has the values of the handler's and ends with the record's claim. A twin of the record, with the same key but
+	// another ID, is not given up with it: it comes back. A nil DeadLetter means that all such records are Failed and
+	// come back.
 	DeadLetter func(ctx context.Context, r *Record, err error) error
 
 	// StopOnFailure makes one failed record stop all that are not started yet, not only those of its lane. With

@@ -18,7 +18,8 @@ const (
 	InProgress
 	// Skipped: the handler was never started, because the deadline was near or an earlier record of the lane failed.
 	Skipped
-	// Abandoned: the handler was started, ignored its cancelled context, and was still running when the answer had to go.
+	// Abandoned: the handler was started, ignored its cancelled context, and was still running when the answer had to go;
+	// or it had returned, and storing that took too long.
 	Abandoned
 
 	outcomes = iota + 1

@@ -30,7 +30,7 @@ var violence = []struct {
 	{"Goexit", func() { runtime.Goexit() }, "batch: panic(nil) or runtime.Goexit", nil},
 	{"FailNow of a test", func() { new(testing.T).FailNow() }, "batch: panic(nil) or runtime.Goexit", nil},
 	{"panic with a nil pointer to an error", func() { panic((*brokenError)(nil)) },
-		"batch: panic: <nil>, an error of type *batch_test.brokenError whose methods panic", nil},
+		"batch: panic: an error of type *batch_test.brokenError whose methods panic", nil},
 }
 
 // brokenError is an error whose methods panic if it is a nil pointer, as they do when a function returns a nil pointer of

@@ -25,7 +25,9 @@ func Process(ctx context.Context, records []Record, handler Handler, optFns ...f
 	}
 	var options Options
 	for _, fn := range optFns {
-		fn(&options)
+		if fn != nil {
+			fn(&options)
+		}
 	}
 	if err := options.Validate(); err != nil {
 		return nil, err

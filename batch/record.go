@@ -2,7 +2,8 @@ package batch
 
 import "context"
 
-// Record is one record of a batch, as the engine sees it.
+// Record is one record of a batch, as the engine sees it. Handlers, middleware, sinks and hooks read it and do not change
+// it: the engine works with it, and with others at the same time.
 type Record struct {
 	// ID is the identity that the source gives the record. Records of one batch with the same ID are one record
 	// delivered twice: they are run once. An empty ID is no identity.
@@ -29,5 +30,8 @@ type Record struct {
 type Handler func(ctx context.Context, r *Record) error
 
 // Middleware puts a function around a Handler, as in net/http. It hands next the record it was given, or does not call
-// next at all and decides the outcome by what it returns.
+// next at all and decides the outcome by what it returns. It is called once for each batch, to make the batch's handler.
+//
+// A middleware that returns before next does, as one that enforces a timeout may, gains nothing by that: the record waits
+// for its handler, since its claim must not be given up while the handler runs.
 type Middleware func(next Handler) Handler

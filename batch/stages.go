@@ -9,7 +9,8 @@ import (
 // stages of a record in order, each at most once unless said otherwise, and never two of one record at the same time.
 // It does so for several records at once. A stage that panics or calls runtime.Goexit fails its record.
 //
-// Process is RunStages with nothing but Run.
+// Process is RunStages with little more than Run. Of this package it is the part that is most likely to change: stores
+// that claim and complete many records in one call will need stages that take many.
 type Stages interface {
 	// Prepare decodes the record and returns the key of its work. Records of one batch with the same key are twins: the
 	// first that gets here leads, and the others share its outcome. An empty key means that only Record.ID makes twins.
@@ -37,8 +38,12 @@ type Stages interface {
 type Admission struct {
 	// Context is the handler's context, derived from the one given to Admit. Nil means that one itself.
 	Context context.Context
-	// Deadline is when the handler's context ends if it does not end before that. Zero means none.
+	// Deadline is when the handler's context ends if it does not end before that, and Cause is the cause it ends with
+	// then. Zero means none.
 	Deadline time.Time
+	Cause    error
+	// End is when the dead-letter sink's context ends if it does not end before that. Zero means none.
+	End time.Time
 	// Attempt is the number of this attempt, if the store counted it. Zero leaves Record.Attempt as it is.
 	Attempt int
 

@@ -58,7 +58,7 @@ func (e *engine) abandon() {
 		switch e.items[i].phase {
 		case phaseStarting:
 			e.late++
-			ended = e.endLocked(ended, i, Settlement{Outcome: Skipped, Err: ErrDeadlineNear})
+			ended = e.endLocked(ended, i, e.unstarted(i, ErrDeadlineNear))
 		case phaseRunning:
 			e.late++
 			ended = e.endLocked(ended, i, Settlement{Outcome: Abandoned, Err: ErrAbandoned})

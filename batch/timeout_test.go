@@ -2,6 +2,7 @@ package batch_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -77,6 +78,7 @@ func TestTimeout(t *testing.T) {
 
 // The handler's context ends at whatever comes first: the batch's cut, the timeout, or the admission's deadline.
 func TestHandlerDeadline(t *testing.T) {
+	errLease := errors.New("the lease ends")
 	for _, test := range []struct {
 		name               string
 		timeout, admission time.Duration
@@ -87,8 +89,8 @@ func TestHandlerDeadline(t *testing.T) {
 		{"cut alone", 0, 0, 59 * time.Second, batch.ErrDeadlineNear},
 		{"timeout", 5 * time.Second, 10 * time.Second, 5 * time.Second, batch.ErrTimeout},
 		{"timeout alone", 5 * time.Second, 0, 5 * time.Second, batch.ErrTimeout},
-		{"admission", 5 * time.Second, 4 * time.Second, 4 * time.Second, batch.ErrTimeout},
-		{"admission alone", 0, 4 * time.Second, 4 * time.Second, batch.ErrTimeout},
+		{"admission", 5 * time.Second, 4 * time.Second, 4 * time.Second, errLease},
+		{"admission alone", 0, 4 * time.Second, 4 * time.Second, errLease},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -98,7 +100,7 @@ func TestHandlerDeadline(t *testing.T) {
 					admit: func(ctx context.Context, _ int) batch.Admission {
 						a := batch.Admission{Context: context.WithValue(ctx, key{}, "claim")}
 						if test.admission > 0 {
-							a.Deadline = begin.Add(test.admission)
+							a.Deadline, a.Cause = begin.Add(test.admission), errLease
 						}
 						return a
 					},

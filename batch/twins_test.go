@@ -77,7 +77,7 @@ func TestFollowersShare(t *testing.T) {
 		{"is replayed", admit(batch.Admission{Outcome: batch.Replayed}), "replayed", "replayed"},
 		{"is ignored", admit(batch.Admission{Outcome: batch.Ignored}), "ignored", "ignored"},
 		{"fails", run(errBoom), "failed: boom", "failed: boom"},
-		{"is dead-lettered", run(batch.Permanent(errBoom)), "dead-lettered: boom", "dead-lettered: boom"},
+		{"is dead-lettered", run(batch.Permanent(errBoom)), "dead-lettered: boom", "failed: boom"},
 		{"is in progress elsewhere", admit(batch.Admission{Outcome: batch.InProgress, Err: errBoom}), "in progress: boom", "in progress: boom"},
 		{"is claimed too late", admit(batch.Admission{Deadline: time.UnixMilli(1)}),
 			"skipped: batch: deadline is near", "skipped: batch: deadline is near"},

@@ -28,6 +28,7 @@ type worker struct {
 	stage      stage
 	context    context.Context // the handler's
 	cancel     context.CancelFunc
+	sinkEnd    time.Time // when the sink's context ends
 	settlement Settlement
 	stop       bool // the failure stops the whole batch
 	finished   bool
@@ -108,7 +109,7 @@ func (w *worker) caught() {
 }
 
 func (w *worker) prepare() {
-	w.settlement, w.stop, w.context = Settlement{}, false, nil
+	w.settlement, w.stop, w.context, w.sinkEnd = Settlement{}, false, nil, time.Time{}
 	if w.items[w.i].prepared {
 		w.stage = stageAdmit
 		return
@@ -141,6 +142,9 @@ func (w *worker) admit() {
 		return
 	}
 	a := w.stages.Admit(w.handlers, w.i)
+	if a.Err != nil {
+		a.Err = sound(a.Err)
+	}
 	switch {
 	case a.Outcome == 0:
 		w.begin(a)
@@ -164,18 +168,18 @@ func (w *worker) begin(a Admission) {
 		return
 	}
 	w.stage = stageRun
-	w.context = a.Context
+	w.context, w.sinkEnd = a.Context, a.End
 	if w.context == nil {
 		w.context = w.handlers
 	}
-	end := a.Deadline
+	end, cause := a.Deadline, a.Cause
 	if timeout := w.options.Timeout; timeout > 0 {
 		if t := time.Now().Add(timeout); end.IsZero() || t.Before(end) {
-			end = t
+			end, cause = t, ErrTimeout
 		}
 	}
 	if !end.IsZero() {
-		w.context, w.cancel = context.WithDeadlineCause(w.context, end, ErrTimeout)
+		w.context, w.cancel = context.WithDeadlineCause(w.context, end, cause)
 	}
 }
 
@@ -189,9 +193,16 @@ func (w *worker) runHandler() {
 	if len(w.options.Middleware) == 0 {
 		err = w.stages.Run(w.context, w.i)
 	} else {
-		err = w.run(w.context, &w.records[w.i])
+		err = w.runMiddleware()
 	}
 	w.conclude(err)
+}
+
+// runMiddleware returns after both the middleware and the handler have returned. A middleware that gives up on a handler
+// and leaves it running must not free its claim: the next delivery would run beside it.
+func (w *worker) runMiddleware() error {
+	defer w.gates[w.i].close()
+	return w.run(w.context, &w.records[w.i])
 }
 
 // conclude decides what the handler's return, or a failure before it, makes of the record.
@@ -217,7 +228,9 @@ func (w *worker) conclude(err error) {
 // lets go of its claim: the record is told as failed and comes back.
 func (w *worker) deadLetter() {
 	if !w.answered() {
-		if err := w.options.DeadLetter(w.detached, &w.records[w.i], w.settlement.Err); err != nil {
+		ctx, cancel := w.sinkContext()
+		defer cancel()
+		if err := w.options.DeadLetter(ctx, &w.records[w.i], w.settlement.Err); err != nil {
 			w.settlement.Err = errors.Join(w.settlement.Err, sinkError(err))
 		} else {
 			w.settlement.Outcome = DeadLettered
@@ -226,8 +239,28 @@ func (w *worker) deadLetter() {
 	w.stage = stageSettle
 }
 
+// sinkContext returns a context with the values of the handler's that ends with the claim or with the batch's deadline,
+// whichever is first, and not when the handler's does.
+func (w *worker) sinkContext() (context.Context, context.CancelFunc) {
+	if w.context == nil {
+		return w.detached, func() {} // the record never got to its handler
+	}
+	end, limited := w.detached.Deadline()
+	if !w.sinkEnd.IsZero() && (!limited || w.sinkEnd.Before(end)) {
+		end, limited = w.sinkEnd, true
+	}
+	ctx := context.WithoutCancel(w.context)
+	if !limited {
+		return ctx, func() {}
+	}
+	return context.WithDeadline(ctx, end)
+}
+
 func (w *worker) settle() {
 	settled := w.stages.Settle(w.detached, w.i, w.settlement)
+	if settled.Err != nil {
+		settled.Err = sound(settled.Err)
+	}
 	w.stage = stageNone
 	w.end(w.i, settled, w.stop)
 }

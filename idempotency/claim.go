@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 )
 
@@ -17,7 +18,8 @@ type Claim struct {
 
 	claimed  time.Time // by the guard's clock
 	lease    time.Time // by the guard's clock
-	deadline time.Time // the work's context ends, by time.Now
+	deadline time.Time // when the work's context ends, by time.Now
+	end      time.Time // when the lease ends, by time.Now
 
 	replayed bool
 	data     []byte
@@ -39,6 +41,16 @@ func (c *Claim) Deadline() time.Time { return c.deadline }
 // name is the key as errors and log lines show it, which is as it is stored: a key that is stored as a hash is too long
 // to be shown, or personal.
 func (c *Claim) name() string { return c.key[len(c.guard.namespace)+1:] }
+
+// log writes what no returned error tells. A logger that panics loses its line, and that is all: the work is done.
+func (c *Claim) log(ctx context.Context, level slog.Level, message string, err error) {
+	defer func() { _ = recover() }()
+	logger := c.guard.logger
+	if logger == nil {
+		logger = slog.Default()
+	}
+	logger.LogAttrs(ctx, level, message, slog.String("key", c.name()), slog.String("error", err.Error()))
+}
 
 // schedule sets the claim's times. It returns false if none is left.
 func (c *Claim) schedule(ctx context.Context) bool {
@@ -70,16 +82,31 @@ func (c *Claim) schedule(ctx context.Context) bool {
 		left := invocation.Sub(now)
 		work = min(work, left-margin(left))
 	}
-	// Without its monotonic reading, which stands still while Lambda has the process frozen. The lease does not.
-	c.deadline = now.Add(work).Round(0)
+	// Without their monotonic reading, which stands still while Lambda has the process frozen. The lease does not.
+	c.deadline, c.end = now.Add(work).Round(0), now.Add(lease).Round(0)
 	return work > 0
 }
 
-// margin is how long before an end work must stop: as long as a batch reserves by default, less the millisecond that a
-// lease may lose in rounding. A batch's own cut comes first then, and it needs no context a record.
-func margin(left time.Duration) time.Duration {
-	reserve := min(time.Second, left/10)
-	return max(reserve-time.Millisecond, reserve/2)
+// margin is how long before an end work must stop, to leave time to complete: as long as a batch reserves by default.
+func margin(left time.Duration) time.Duration { return min(time.Second, left/10) }
+
+// Outlasts reports whether the lease ends after t, by time.Now: work whose context ends at t needs no other limit.
+func (c *Claim) Outlasts(t time.Time) bool { return t.Before(c.end) }
+
+// End returns when the lease ends, by time.Now. It is zero for unprotected work.
+func (c *Claim) End() time.Time { return c.end }
+
+// claim asks the store for the key. It waits no longer than the lease would last.
+func (c *Claim) claim(ctx context.Context) (ClaimResult, error) {
+	if _, ok := ctx.Deadline(); !ok {
+		limited, cancel := context.WithDeadline(ctx, c.deadline)
+		defer cancel()
+		ctx = limited
+	}
+	return c.guard.store.Claim(ctx, ClaimRequest{
+		Key: c.key, Owner: c.owner, Fingerprint: c.request.Fingerprint, Now: c.claimed, Lease: c.lease,
+		Expiry: c.claimExpiry(), Skew: c.guard.skew, CountAttempts: c.guard.options.CountAttempts,
+	})
 }
 
 // inTime reports whether the work may begin.
@@ -169,8 +196,8 @@ func (c *Claim) Complete(ctx context.Context, data []byte) error {
 }
 
 // Release gives the claim back after the work has failed, so that it can be tried again at once. Like Complete it is
-// called by the goroutine that did the work, with a context that outlives it. It returns ErrClaimLost if the claim is
-// someone else's by now, and ErrAlreadyCompleted if the work was completed under it.
+// called by the goroutine that did the work, with a context that outlives it, and tried again, briefly, if it fails. It
+// returns ErrClaimLost if the claim is someone else's by now, and ErrAlreadyCompleted if the work was completed under it.
 func (c *Claim) Release(ctx context.Context) error { return c.settleRelease(ctx, false) }
 
 // ReleaseUnstarted is Release for work that was never begun. It is not counted as an attempt.
@@ -192,7 +219,9 @@ func (c *Claim) release(ctx context.Context, unstarted bool) error {
 
 // giveBack releases a claim that was not begun, once, on a context of its own.
 func (c *Claim) giveBack(ctx context.Context) error {
-	ctx, cancel := Detach(ctx)
+	// Two seconds, and not until the end of the invocation: the lease ends the claim in any case, and a store that hangs
+	// must not hold a worker.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleFloor)
 	defer cancel()
 	if err := c.release(ctx, true); err != nil && !errors.Is(err, ErrClaimLost) { // lost: it is given back already
 		return fmt.Errorf("idempotency: release of %q: %w", c.name(), err)

@@ -18,8 +18,8 @@ type (
 
 // Info is what guarded work can know of its claim.
 type Info struct {
-	// Key is the key, without the namespace.
-	Key string
+	// Namespace is that of the guard. Key is the key within it: two guards may use the same one.
+	Namespace, Key string
 	// Owner is the token of the claim: unique, and so a fencing token for what checks equality.
 	Owner string
 	// Attempt is the number of this attempt, from 1, or 0 if nobody counts.
@@ -45,7 +45,7 @@ func FromContext(ctx context.Context) (Info, bool) {
 	if !ok || c.key == "" {
 		return Info{}, false
 	}
-	return Info{Key: c.request.Key, Owner: c.owner, Attempt: c.attempt, Lease: c.lease, now: c.guard.now}, true
+	return Info{Namespace: c.guard.namespace, Key: c.request.Key, Owner: c.owner, Attempt: c.attempt, Lease: c.lease, now: c.guard.now}, true
 }
 
 // claimContext is a context with a claim. It is part of the claim, so that it costs no allocation.
@@ -62,14 +62,14 @@ func (c *claimContext) Value(key any) any {
 }
 
 // Context returns ctx with the claim in it, for FromContext. It does not limit it to the claim's Deadline. It is called
-// once.
+// once for a claim: a second call changes what the first one returned.
 func (c *Claim) Context(ctx context.Context) context.Context {
 	c.context = claimContext{ctx, c}
 	return &c.context
 }
 
 // WithInvocationDeadline tells guarded work in ctx when the invocation really ends, since the contexts of handlers end
-// before that, and a lease must not.
+// before that, and a lease must not. The sources do it; it is for whoever cuts contexts short in another place.
 func WithInvocationDeadline(ctx context.Context, deadline time.Time) context.Context {
 	return context.WithValue(ctx, deadlineKey{}, deadline)
 }
@@ -83,7 +83,7 @@ func invocationDeadline(ctx context.Context) (time.Time, bool) {
 
 // Detach returns a context to complete or release a claim with: it has the values of ctx, but does not end when ctx
 // does. It ends at the deadline of the invocation, but not before two seconds from now, and in five seconds where there
-// is no deadline.
+// is no deadline. Do and the sources use it; it is for callers of Guard.Claim.
 func Detach(ctx context.Context) (context.Context, context.CancelFunc) {
 	limit := settleLimit
 	if deadline, ok := invocationDeadline(ctx); ok {

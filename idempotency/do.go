@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"reflect"
 )
 
@@ -44,9 +45,14 @@ func Do[R any](ctx context.Context, g *Guard, key string, fn func(context.Contex
 	if g == nil {
 		return Result[R]{}, errors.New("idempotency: guard is nil, want one made by New")
 	}
+	if fn == nil {
+		return Result[R]{}, errors.New("idempotency: function is nil, want one that does the work")
+	}
 	var options CallOptions
 	for _, f := range optFns {
-		f(&options)
+		if f != nil {
+			f(&options)
+		}
 	}
 	var result Result[R]
 	claim, err := g.await(ctx, Request{Key: key, Fingerprint: options.Fingerprint})
@@ -80,8 +86,7 @@ func call[R any](ctx context.Context, claim *Claim, fn func(context.Context) (R,
 		switch {
 		case releaseErr == nil:
 		case err == nil: // a panic or Goexit: nobody gets the error
-			claim.guard.log().ErrorContext(ctx, "idempotent work has failed and its claim could not be released",
-				"key", claim.name(), "error", releaseErr)
+			claim.log(ctx, slog.LevelError, "idempotent work has failed and its claim could not be released", releaseErr)
 		default:
 			err = errors.Join(err, releaseErr)
 		}
@@ -110,25 +115,21 @@ func finish[R any](ctx context.Context, claim *Claim, value *R) (unrecorded bool
 	detached, cancel := Detach(ctx)
 	defer cancel()
 	err = claim.Complete(detached, data)
-	logger := claim.guard.log()
+	if err == nil {
+		err = encodeErr // which is ErrResultNotStored
+	}
 	switch {
-	case encodeErr != nil && err == nil:
-		logger.WarnContext(ctx, "idempotent result is not stored and cannot be replayed",
-			"key", claim.name(), "error", encodeErr)
-		return false, nil
 	case err == nil:
 		return false, nil
 	case errors.Is(err, ErrResultNotStored):
-		logger.WarnContext(ctx, "idempotent result is not stored and cannot be replayed",
-			"key", claim.name(), "error", err)
+		claim.log(ctx, slog.LevelWarn, "idempotent result is not stored and cannot be replayed", err)
 		return false, nil
 	case errors.Is(err, ErrClaimLost):
 		return false, err
 	case claim.guard.options.FailUnrecorded:
 		return true, err
 	default:
-		logger.ErrorContext(ctx, "idempotent work is done but not recorded as done",
-			"key", claim.name(), "error", err)
+		claim.log(ctx, slog.LevelError, "idempotent work is done but not recorded as done", err)
 		return true, nil
 	}
 }
@@ -157,12 +158,22 @@ func decodeResult[R any](claim *Claim, value *R) error {
 		return fmt.Errorf("%w: the work of %q is done, but its result was too large, had no JSON, or was of no use to "+
 			"the caller that did it", ErrResultNotStored, claim.name())
 	}
-	if err := json.Unmarshal(claim.data, value); err != nil {
+	if err := unmarshalResult(claim.data, value); err != nil {
 		*value = *new(R) // nothing of it, rather than a part
 		return fmt.Errorf("idempotency: the work of %q is done, but its stored result is no %v: %w",
 			claim.name(), reflect.TypeFor[R](), err)
 	}
 	return nil
+}
+
+// unmarshalResult returns an error also where an UnmarshalJSON panics.
+func unmarshalResult(data []byte, value any) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("decoding it panicked: %v", p)
+		}
+	}()
+	return json.Unmarshal(data, value)
 }
 
 // isVoid reports whether R has no value worth storing.

@@ -62,5 +62,8 @@ func (e *InProgressError) Is(target error) bool { return target == ErrInProgress
 // then ever longer up to two seconds, but no longer than until the key can be taken over.
 func (e *InProgressError) RetryIn(poll int) time.Duration {
 	delay := min(100*time.Millisecond<<min(max(poll, 0), 5), 2*time.Second)
-	return max(min(delay, time.Until(e.Free)), time.Millisecond)
+	if left := time.Until(e.Free); left > 0 {
+		return min(delay, left)
+	}
+	return delay
 }

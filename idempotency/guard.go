@@ -30,7 +30,9 @@ type Guard struct {
 func New(namespace string, store Store, optFns ...func(*Options)) (*Guard, error) {
 	var options Options
 	for _, fn := range optFns {
-		fn(&options)
+		if fn != nil {
+			fn(&options)
+		}
 	}
 	if err := errors.Join(validateNamespace(namespace), validateStore(store), options.validate()); err != nil {
 		return nil, err
@@ -67,13 +69,6 @@ func validateStore(store Store) error {
 	return nil
 }
 
-func (g *Guard) log() *slog.Logger {
-	if g.logger == nil {
-		return slog.Default()
-	}
-	return g.logger
-}
-
 // Options returns the options the guard was made with.
 func (g *Guard) Options() Options { return g.options }
 
@@ -99,6 +94,7 @@ type Request struct {
 // or an error of the store. In the last two cases the key is released again, as far as the store can be reached.
 func (g *Guard) Claim(ctx context.Context, r Request) (*Claim, error) {
 	c := &Claim{guard: g, request: r, attempt: r.Attempt}
+	c.request.Fingerprint = storedFingerprint(r.Fingerprint)
 	if r.Key == "" {
 		if g.options.MissingKey == MissingKeyRunsUnprotected {
 			return c, nil
@@ -110,11 +106,18 @@ func (g *Guard) Claim(ctx context.Context, r Request) (*Claim, error) {
 		return nil, c.tooLate(ctx)
 	}
 	c.owner = newOwner()
-	result, err := g.store.Claim(ctx, ClaimRequest{
-		Key: c.key, Owner: c.owner, Fingerprint: r.Fingerprint,
-		Now: c.claimed, Lease: c.lease, Expiry: c.claimExpiry(), Skew: g.skew, CountAttempts: g.options.CountAttempts,
-	})
+	answered := false
+	defer func() {
+		if !answered { // the store panicked, perhaps after it had written
+			_ = c.giveBack(ctx)
+		}
+	}()
+	result, err := c.claim(ctx)
+	answered = true
 	if err != nil {
+		if !c.inTime(ctx) {
+			err = fmt.Errorf("%w: %w", ErrLeaseTooShort, err)
+		}
 		return nil, g.undecided(ctx, c, err)
 	}
 	entry := &result.Entry

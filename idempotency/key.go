@@ -45,6 +45,16 @@ func storedKey(namespace, key string, hash bool) string {
 	return namespace + "#" + key
 }
 
+// storedFingerprint returns the fingerprint as it stands in the store: as it is, or its hash if it is long or no text,
+// which not every store would give back as it was.
+func storedFingerprint(fingerprint string) string {
+	if len(fingerprint) > MaxKeyLength || !utf8.ValidString(fingerprint) {
+		sum := sha256.Sum256([]byte(fingerprint))
+		return hashPrefix + hex.EncodeToString(sum[:])
+	}
+	return fingerprint
+}
+
 // newOwner returns a token that nobody can guess, fresh for every claim: a token shared by two claims would let one
 // complete the other.
 func newOwner() string { return rand.Text() }

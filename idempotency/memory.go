@@ -39,7 +39,9 @@ type MemoryStore struct {
 func NewMemoryStore(optFns ...func(*MemoryOptions)) *MemoryStore {
 	s := &MemoryStore{}
 	for _, fn := range optFns {
-		fn(&s.options)
+		if fn != nil {
+			fn(&s.options)
+		}
 	}
 	return s
 }

@@ -34,9 +34,10 @@ type Options struct {
 	Expiry time.Duration
 
 	// Lease is how long a claim is good for if it is neither completed nor released, since its worker crashed. 0 means
-	// until the deadline of the invocation, that of its context, or DefaultLease where there is none. The context of
-	// the work ends a little before its lease, so a longer Lease than the work needs only delays the retry after a
-	// crash, and a shorter one cuts the work off.
+	// until the deadline of the invocation, that of its context, or DefaultLease where there is none; a batch's Timeout
+	// makes it shorter. Otherwise it is at least 10 milliseconds. The context of the work ends before its lease does, by
+	// a tenth of it but no more than a second, so a longer Lease than the work needs only delays the retry after a crash,
+	// and a shorter one cuts the work off.
 	Lease time.Duration
 
 	// Skew is how far the clocks of two workers may differ: a claim is taken over when its lease ended longer ago than

@@ -24,11 +24,11 @@ func TestClaimReplyTooLate(t *testing.T) {
 		delay  time.Duration
 		starts bool
 	}{
-		{"in time for the deadline", 10 * time.Second, 0, 9 * time.Second, true},
-		{"before the deadline, but too late to begin", 10 * time.Second, 0, 9*time.Second + time.Millisecond, false},
+		{"in time for the deadline", 10 * time.Second, 0, 9*time.Second - time.Millisecond, true},
+		{"before the deadline, but too late to begin", 10 * time.Second, 0, 9 * time.Second, false},
 		{"after the deadline", 10 * time.Second, 0, 11 * time.Second, false},
-		{"in time for the lease", 0, 2 * time.Second, 1800 * time.Millisecond, true},
-		{"before the lease's end, but too late to begin", 0, 2 * time.Second, 1801 * time.Millisecond, false},
+		{"in time for the lease", 0, 2 * time.Second, 1799 * time.Millisecond, true},
+		{"before the lease's end, but too late to begin", 0, 2 * time.Second, 1800 * time.Millisecond, false},
 		{"after the lease", 0, 2 * time.Second, 3 * time.Second, false},
 		{"after the default lease", 0, 0, idempotency.DefaultLease, false},
 		{"after a deadline before the lease", time.Second, time.Minute, 1001 * time.Millisecond, false},

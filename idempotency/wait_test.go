@@ -143,7 +143,7 @@ func TestRetryIn(t *testing.T) {
 	}{
 		{0, time.Hour, 100 * ms}, {1, time.Hour, 200 * ms}, {2, time.Hour, 400 * ms}, {3, time.Hour, 800 * ms},
 		{4, time.Hour, 1600 * ms}, {5, time.Hour, 2 * s}, {6, time.Hour, 2 * s}, {1 << 40, time.Hour, 2 * s},
-		{0, 30 * ms, 30 * ms}, {10, 30 * ms, 30 * ms}, {0, 0, ms}, {0, -time.Hour, ms}, {0, 1, ms}, {-1, time.Hour, 100 * ms},
+		{0, 30 * ms, 30 * ms}, {10, 30 * ms, 30 * ms}, {0, 0, 100 * ms}, {0, -time.Hour, 100 * ms}, {2, -1, 400 * ms}, {0, 1, 1}, {-1, time.Hour, 100 * ms},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			e := &idempotency.InProgressError{Free: time.Now().Add(test.left)}

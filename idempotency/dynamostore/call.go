@@ -36,7 +36,7 @@ func call[In, Out any](ctx context.Context, s *Store, op operation[In, Out], in 
 
 func callOnce[In, Out any](ctx context.Context, s *Store, op operation[In, Out], in In) (out Out, err error) {
 	select {
-	case s.inFlight <- struct{}{}:
+	case s.inFlight <- struct{}{}: // also where ctx is done: the SDK says so then, and what it says is known
 	default:
 		select {
 		case s.inFlight <- struct{}{}:
@@ -45,6 +45,8 @@ func callOnce[In, Out any](ctx context.Context, s *Store, op operation[In, Out],
 		}
 	}
 	defer func() { <-s.inFlight }()
+	ctx, cancel := context.WithTimeout(ctx, s.options.CallTimeout)
+	defer cancel()
 	return op(ctx, in)
 }
 

@@ -86,7 +86,7 @@ func (s *Store) putItem(
 	if r.Fingerprint != "" {
 		item[s.options.FingerprintAttribute] = text(r.Fingerprint)
 	}
-	var attempts int64
+	attempts := 0
 	if r.CountAttempts {
 		item[s.options.AttemptsAttribute] = one
 		attempts = 1
@@ -138,17 +138,17 @@ func (s *Store) updateItem(ctx context.Context, r idempotency.ClaimRequest) (ide
 	if err != nil {
 		return idempotency.ClaimResult{}, err
 	}
-	var attempts int64
+	attempts := 0
 	if r.CountAttempts {
 		read := reader{item: out.Attributes}
-		attempts = read.number(s.options.AttemptsAttribute) + 1
+		attempts = read.attempts(s.options.AttemptsAttribute) + 1
 	}
 	return s.claimed(r, out.Attributes, attempts), nil
 }
 
 // claimed returns the result of a claim that replaced old and counted attempts.
 func (s *Store) claimed(
-	r idempotency.ClaimRequest, old map[string]types.AttributeValue, attempts int64,
+	r idempotency.ClaimRequest, old map[string]types.AttributeValue, attempts int,
 ) idempotency.ClaimResult {
 	read := reader{item: old}
 	return idempotency.ClaimResult{
@@ -161,7 +161,7 @@ func (s *Store) claimed(
 			Fingerprint: r.Fingerprint,
 			Lease:       time.UnixMilli(r.Lease.UnixMilli()).UTC(),
 			Expiry:      time.Unix(r.Expiry.Unix(), 0).UTC(),
-			Attempts:    int(attempts),
+			Attempts:    attempts,
 		},
 	}
 }

@@ -3,6 +3,7 @@ package dynamostore
 import (
 	"context"
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -27,7 +28,8 @@ func (s *Store) found(
 			ConsistentRead: aws.Bool(true),
 		})
 		if err != nil {
-			return idempotency.Entry{}, s.failure("GetItem", key, err)
+			// Undecided, even if the read is denied: the write before it may have been applied.
+			return idempotency.Entry{}, fmt.Errorf("dynamostore: %s: GetItem: %w", s.where(key), err)
 		}
 		if len(out.Item) == 0 {
 			return idempotency.Entry{}, nil
@@ -47,7 +49,7 @@ func (s *Store) entry(item map[string]types.AttributeValue) (idempotency.Entry, 
 	e := idempotency.Entry{
 		Owner:       r.text(s.options.OwnerAttribute),
 		Fingerprint: r.text(s.options.FingerprintAttribute),
-		Attempts:    int(r.number(s.options.AttemptsAttribute)),
+		Attempts:    r.attempts(s.options.AttemptsAttribute),
 	}
 	if r.has(s.options.LeaseAttribute) {
 		e.Lease = time.UnixMilli(r.number(s.options.LeaseAttribute)).UTC()
@@ -116,6 +118,11 @@ func (r *reader) number(name string) int64 {
 		r.wrongType(name, v, "N")
 		return 0
 	}
+}
+
+// attempts reads a count, and takes what can be none for the nearest that can.
+func (r *reader) attempts(name string) int {
+	return int(min(max(r.number(name), 0), math.MaxInt32))
 }
 
 func (r *reader) wrongType(name string, v types.AttributeValue, want string) {

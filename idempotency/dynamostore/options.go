@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"time"
 )
 
 // Options change where a Store keeps what, and how much it does at a time. The zero value of a field means its default.
@@ -32,6 +33,10 @@ type Options struct {
 	// AttemptsAttribute counts the claims, where they are counted. Default "attempts".
 	AttemptsAttribute string
 
+	// CallTimeout is how long one call may take, the SDK's retries included. The SDK has no timeout of its own, so that a
+	// connection that hangs would hold its record until the end of the invocation. Default 3s.
+	CallTimeout time.Duration
+
 	// MaxInFlight bounds how many calls the Store makes at a time, over all the invocations of a process that share it.
 	// A call beyond it waits until another has ended or its context has. Default 64.
 	MaxInFlight int
@@ -40,6 +45,7 @@ type Options struct {
 const (
 	defaultPartitionValue = "idempotency"
 	defaultMaxInFlight    = 64
+	defaultCallTimeout    = 3 * time.Second
 
 	// Limits of DynamoDB, "Service, account, and table quotas" in the DynamoDB Developer Guide.
 	maxAttributeName  = 255 // bytes; a key's, and that of any attribute an index or TTL uses
@@ -85,6 +91,10 @@ func resolve(optFns []func(*Options)) (Options, error) {
 	if o.SortKeyAttribute != "" && partitionValue == "" {
 		o.PartitionValue = defaultPartitionValue
 	}
+	callTimeout := o.CallTimeout
+	if callTimeout <= 0 {
+		o.CallTimeout = defaultCallTimeout
+	}
 	maxInFlight := o.MaxInFlight
 	if maxInFlight <= 0 {
 		o.MaxInFlight = defaultMaxInFlight
@@ -109,6 +119,9 @@ func resolve(optFns []func(*Options)) (Options, error) {
 	case len(partitionValue) > maxPartitionValue:
 		return o, fmt.Errorf("dynamostore: Options.PartitionValue has %d bytes; the limit is %d",
 			len(partitionValue), maxPartitionValue)
+	case callTimeout < 0:
+		return o, fmt.Errorf("dynamostore: Options.CallTimeout is %v; it must be more than 0, or 0 for %v",
+			callTimeout, defaultCallTimeout)
 	case maxInFlight < 0:
 		return o, fmt.Errorf("dynamostore: Options.MaxInFlight is %d; it must be at least 1, or 0 for %d",
 			maxInFlight, defaultMaxInFlight)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/oncekit/oncekit/batch"
 	"github.com/oncekit/oncekit/sources/internal/envelope"
@@ -26,7 +27,7 @@ type messages[T any] struct {
 const maxBatch = 10_000
 
 func (b *messages[T]) Start(length int) {
-	b.records, b.length = b.records[:0], length
+	b.length = length
 }
 
 func (b *messages[T]) Member(name, value string) {
@@ -52,7 +53,10 @@ func (b *messages[T]) End(raw string) {
 	case raw[0] != '{':
 		r.problem = fmt.Errorf("sqs: record is %s, want an object", envelope.KindOf(raw))
 	case b.source != "" && b.source != "aws:sqs":
-		r.problem = fmt.Errorf("sqs: record is of event source %q, want %q", b.source, "aws:sqs")
+		r.problem = fmt.Errorf("sqs: record is of event source %.100q, want %q", b.source, "aws:sqs")
+	case strings.ContainsRune(r.id, utf8.RuneError):
+		// Two that differ there only would pass for one.
+		r.problem = fmt.Errorf("sqs: messageId is %.100q, want text without broken characters", r.id)
 	}
 	if b.records == nil {
 		// Room for as many as there are if they are all of this size.

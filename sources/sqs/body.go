@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -16,25 +17,27 @@ import (
 type bodyDecoder[T any] struct {
 	custom    func(body []byte, v any) error // Options.Decode
 	takesNull bool                           // whether JSON null is a T
+	mayRetain bool                           // whether decoding hands bytes to code that may keep them
 }
 
 func newBodyDecoder[T any](custom func([]byte, any) error) bodyDecoder[T] {
-	return bodyDecoder[T]{custom: custom, takesNull: takesNull(reflect.TypeFor[T]())}
+	t := reflect.TypeFor[T]()
+	return bodyDecoder[T]{custom: custom, takesNull: takesNull(t), mayRetain: hasUnmarshaler(t, map[reflect.Type]bool{})}
 }
 
-// takesNull reports whether decoding null sets a t. For other types encoding/json takes null for no value at all, and
-// the handler would run with a zero one.
+// takesNull reports whether decoding null sets a t. For other types encoding/json takes null for no value at all, as do
+// those of the standard library that have an UnmarshalJSON: the handler would run with a zero value.
 func takesNull(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Interface, reflect.Map, reflect.Slice:
 		return true
 	}
-	return reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]())
+	return reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) && !slices.Contains(copying, t.PkgPath())
 }
 
 var errNull = errors.New("found null")
 
-// scratch holds unquoted bodies while they are decoded. Decoders copy what they keep.
+// scratch holds unquoted bodies while they are decoded. What encoding/json's rules decode is a copy.
 var scratch = sync.Pool{New: func() any { return new([]byte) }}
 
 func (d *bodyDecoder[T]) decode(r *record, v *T) error {
@@ -55,6 +58,9 @@ func (d *bodyDecoder[T]) decode(r *record, v *T) error {
 		}
 	}
 	if err := d.decodeText(r, v); err != nil {
+		if d.custom == nil {
+			err = &bodyError{err}
+		}
 		return fmt.Errorf("sqs: body of message %q is no %v: %w", r.id, reflect.TypeFor[T](), err)
 	}
 	return nil
@@ -64,8 +70,11 @@ func (d *bodyDecoder[T]) decodeText(r *record, v *T) error {
 	if d.custom != nil {
 		return d.custom(unquoted(nil, r.body), v) // a copy, since nobody knows what it keeps
 	}
-	buffer := scratch.Get().(*[]byte)
-	defer scratch.Put(buffer)
+	buffer := new([]byte)
+	if !d.mayRetain {
+		buffer = scratch.Get().(*[]byte)
+		defer scratch.Put(buffer)
+	}
 	*buffer = unquoted((*buffer)[:0], r.body)
 	if !d.takesNull && isNull(*buffer) {
 		return errNull

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 
@@ -23,7 +24,8 @@ type Handler[T any] struct {
 	pipeline pipeline.Config
 	body     bodyDecoder[T]
 	key      func(*Message[T]) (string, error) // nil: the messageId
-	warned   atomic.Bool
+	expiry   time.Duration                     // of keys
+	warned   atomic.Bool                       // that a message is older
 }
 
 // NewHandler returns a Handler that calls fn for each message. What fn returns decides about the message: nil means that
@@ -36,6 +38,9 @@ func NewHandler[T any](fn func(ctx context.Context, m *Message[T]) error, optFns
 	}
 	var options Options
 	for _, f := range optFns {
+		if f == nil {
+			continue
+		}
 		f(&options)
 	}
 	h := &Handler[T]{fn: fn, options: options} // a copy, which no option function has kept a pointer to
@@ -47,7 +52,10 @@ func NewHandler[T any](fn func(ctx context.Context, m *Message[T]) error, optFns
 		return nil, err
 	}
 	if h.options.Idempotency != nil {
-		h.key = key
+		h.key, h.expiry = key, keyLife
+		if expiry := h.options.Idempotency.Options().Expiry; expiry > 0 {
+			h.expiry = expiry
+		}
 	}
 	h.body = newBodyDecoder[T](h.options.Decode)
 	// A message held elsewhere is given back at once: waiting costs Lambda time, and the queue waits for nothing.
@@ -98,7 +106,7 @@ func (h *Handler[T]) invoke(ctx context.Context, payload []byte) (failed []strin
 	if err := report.Err(h.options.ErrorOn); err != nil {
 		return nil, err
 	}
-	return identifiers(report)
+	return identifiers(report, b.records)
 }
 
 func (h *Handler[T]) logger() *slog.Logger {
@@ -108,11 +116,17 @@ func (h *Handler[T]) logger() *slog.Logger {
 	return h.options.Logger
 }
 
+// warn logs. A logger that panics loses its line, and that is all.
+func warn(logger *slog.Logger, message string, args ...any) {
+	defer func() { _ = recover() }()
+	logger.Warn(message, args...)
+}
+
 // identifiers returns the item identifiers of the failed messages, each once and in input order.
 //
 // An identifier that is empty makes Lambda take the whole batch for failed, which is right for a message that cannot be
 // named, but only an error makes it loud.
-func identifiers(report *batch.Report) ([]string, error) {
+func identifiers(report *batch.Report, records []record) ([]string, error) {
 	n := report.Failed()
 	if n == 0 {
 		return nil, nil
@@ -121,7 +135,7 @@ func identifiers(report *batch.Report) ([]string, error) {
 	named := make(map[string]bool, n)
 	for i := range report.Results {
 		result := &report.Results[i]
-		id := result.Record.ID
+		id := records[i].id // and not the engine's record's, which user code has seen
 		if result.Outcome.Done() || named[id] {
 			continue
 		}

@@ -82,16 +82,9 @@ func (h *Handler[T]) warnOfAge(v View) {
 		return
 	}
 	sent := v.SentAt()
-	if sent.IsZero() || time.Since(sent) <= h.keyLife() || h.warned.Swap(true) {
+	if sent.IsZero() || time.Since(sent) <= h.expiry || h.warned.Swap(true) {
 		return
 	}
-	h.logger().Warn("message is older than its idempotency key lives, so a redelivery may run again",
-		"record", v.ID(), "sent", sent, "expiry", h.keyLife())
-}
-
-func (h *Handler[T]) keyLife() time.Duration {
-	if expiry := h.options.Idempotency.Options().Expiry; expiry > 0 {
-		return expiry
-	}
-	return keyLife
+	warn(h.logger(), "message is older than its idempotency key lives, so a redelivery may run again",
+		"record", v.ID(), "sent", sent, "expiry", h.expiry)
 }

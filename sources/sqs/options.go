@@ -29,12 +29,13 @@ type Options struct {
 
 	// Decode decodes a body, of which it may keep the bytes, into v, a pointer to the handler's T. Nil means that a
 	// string, []byte or json.RawMessage is the body as it is, and that anything else is decoded as JSON, by the rules of
-	// encoding/json.
+	// encoding/json. A body that is JSON null then fails, unless T is a pointer, an interface, a map, a slice, or
+	// has an UnmarshalJSON of its own.
 	Decode func(body []byte, v any) error
 
 	// Visibility changes when failed messages come back: those whose error is a batch.RetryAfter, after its delay, and
 	// those that are in progress elsewhere, when they are free. Nil means that all failed messages come back when the
-	// queue's visibility timeout ends.
+	// queue's visibility timeout ends. The function's role needs sqs:ChangeMessageVisibility for it.
 	Visibility Visibility
 
 	bodyKey any // a func(T) string, see KeyOf
@@ -44,6 +45,9 @@ func (o *Options) validate() error {
 	var errs []error
 	if err := o.Options.Validate(); err != nil {
 		errs = append(errs, err)
+	}
+	if f, ok := o.Visibility.(VisibilityFunc); ok && f == nil {
+		errs = append(errs, errors.New("sqs: Options.Visibility is a nil VisibilityFunc, want a function or nil"))
 	}
 	unguarded := func(set bool, name string) {
 		if set && o.Idempotency == nil {

@@ -12,11 +12,11 @@ import (
 	"github.com/oncekit/oncekit/idempotency"
 )
 
-// maxVisibility is the longest timeout that is asked for. SQS allows 12 hours, but counts them from the receive and
-// refuses what would end later
-// (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibility.html). Twenty
-// minutes are the longest batching window and the longest function timeout.
-const maxVisibility = 12*time.Hour - 20*time.Minute
+// maxVisibility is the longest timeout that is asked for, less the time that the batch took. SQS allows 12 hours, but
+// counts them from the receive and refuses what would end later
+// (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibility.html). Between
+// receive and batch lies the batching window, of up to five minutes.
+const maxVisibility = 12*time.Hour - 10*time.Minute
 
 // Visibility changes when a message is delivered again. See VisibilityFunc for an adapter to the AWS SDK.
 type Visibility interface {
@@ -27,7 +27,7 @@ type Visibility interface {
 type VisibilityChange struct {
 	QueueARN      string
 	ReceiptHandle string
-	Timeout       time.Duration // in whole seconds, at most 11 h 40 min: SQS allows 12 hours, which began with the receive
+	Timeout       time.Duration // in whole seconds, at most 11 h 50 min: SQS allows 12 hours, which began with the receive
 }
 
 // VisibilityFunc makes a Visibility of a function. With the AWS SDK, where client is its *sqs.Client and queue the URL
@@ -51,8 +51,13 @@ func (f VisibilityFunc) ChangeVisibility(ctx context.Context, c VisibilityChange
 }
 
 // changeVisibility postpones the failed messages that should not come back when the queue's visibility timeout ends.
-// Whatever goes wrong with that changes no outcome: they come back then.
+// Whatever goes wrong with that, be it in a method of a handler's error, changes no outcome: they come back then.
 func changeVisibility(ctx context.Context, v Visibility, logger *slog.Logger, report *batch.Report, records []record) {
+	defer func() {
+		if value := recover(); value != nil {
+			warn(logger, "visibility of failed messages was not changed", "panic", value)
+		}
+	}()
 	changes := visibilityChanges(report, records)
 	if len(changes) == 0 {
 		return
@@ -69,7 +74,7 @@ func changeVisibility(ctx context.Context, v Visibility, logger *slog.Logger, re
 	}
 	failed, first := c.wait(len(changes))
 	if failed > 0 {
-		logger.WarnContext(ctx, "visibility of failed messages was not changed", "messages", failed, "error", first)
+		warn(logger, "visibility of failed messages was not changed", "messages", failed, "error", first)
 	}
 }
 
@@ -146,9 +151,10 @@ func visibilityContext(ctx context.Context) (context.Context, context.CancelFunc
 // is visible, so all that are reported get the longest timeout that one of them asks for.
 func visibilityChanges(report *batch.Report, records []record) []VisibilityChange {
 	groups := map[string]time.Duration{}
+	limit := max(maxVisibility-report.Duration.Truncate(time.Second), 0)
 	for i := range report.Results {
 		if r := &report.Results[i]; r.Record.Lane != "" {
-			if timeout, ok := visibilityTimeout(r); ok {
+			if timeout, ok := visibilityTimeout(r, limit); ok {
 				groups[r.Record.Lane] = max(groups[r.Record.Lane], timeout)
 			}
 		}
@@ -156,7 +162,7 @@ func visibilityChanges(report *batch.Report, records []record) []VisibilityChang
 	var changes []VisibilityChange
 	for i := range report.Results {
 		r := &report.Results[i]
-		timeout, ok := visibilityTimeout(r)
+		timeout, ok := visibilityTimeout(r, limit)
 		if r.Record.Lane != "" {
 			timeout, ok = groups[r.Record.Lane]
 		}
@@ -168,8 +174,8 @@ func visibilityChanges(report *batch.Report, records []record) []VisibilityChang
 	return changes
 }
 
-// visibilityTimeout returns the timeout that a failed message itself asks for.
-func visibilityTimeout(r *batch.Result) (timeout time.Duration, ok bool) {
+// visibilityTimeout returns the timeout that a failed message itself asks for, in whole seconds, up to limit.
+func visibilityTimeout(r *batch.Result, limit time.Duration) (timeout time.Duration, ok bool) {
 	if r.Outcome.Done() {
 		return 0, false
 	}
@@ -177,10 +183,10 @@ func visibilityTimeout(r *batch.Result) (timeout time.Duration, ok bool) {
 		timeout = delay
 	} else if held, ok := errors.AsType[*idempotency.InProgressError](r.Err); ok {
 		// A little later than the moment the key is free, and not all at that moment.
-		left := max(min(time.Until(held.Free), maxVisibility), 0)
+		left := max(min(time.Until(held.Free), limit), 0)
 		timeout = left + time.Second + rand.N(min(left/10, 10*time.Second)+time.Second)
 	} else {
 		return 0, false
 	}
-	return (min(timeout, maxVisibility) + time.Second - 1).Truncate(time.Second), true
+	return (min(timeout, limit) + time.Second - 1).Truncate(time.Second), true
 }

@@ -22,7 +22,7 @@ import (
 )
 
 // longest is the longest timeout that is asked for: 12 hours less what may have passed since the receive.
-const longest = 11*time.Hour + 40*time.Minute
+const longest = 11*time.Hour + 50*time.Minute
 
 // changer is a Visibility that notes what it is asked for.
 type changer struct {

@@ -7,26 +7,27 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Member returns the value of the object's first member with the name, as JSON, or "" if it has none or is no object.
-// The object is valid JSON, as Split hands it out, or empty.
-func Member(object, name string) string {
+// Member returns the value of the object's member with the name, as JSON, or "" if it has none or is no object. Of several
+// members with the name it is the last one, as with encoding/json. The object is valid JSON, as Split hands it out, or
+// empty.
+func Member(object, name string) (value string) {
 	i := skipSpace(object, 0)
 	if i >= len(object) || object[i] != '{' {
 		return ""
 	}
 	for i = skipSpace(object, i+1); i < len(object) && object[i] == '"'; i = skipSpace(object, i+1) {
 		end := skipString(object, i)
-		found := isName(object[i:end], name)
+		found := memberName(object[i:end]) == name
 		start := skipSpace(object, skipSpace(object, end)+1) // behind the colon
 		end = skipValue(object, start)
 		if found {
-			return object[start:end]
+			value = object[start:end]
 		}
 		if i = skipSpace(object, end); i >= len(object) || object[i] != ',' {
 			break
 		}
 	}
-	return ""
+	return value
 }
 
 // String returns the text of a JSON string, and whether value is one. Without escapes that is a part of value.
@@ -41,8 +42,6 @@ func String(value string) (text string, ok bool) {
 	unquoted, _ := jsontext.AppendUnquote(nil, value) // fails for broken UTF-8 only, of which it replaces each byte
 	return string(unquoted), true
 }
-
-func isName(quoted, name string) bool { return memberName(quoted) == name }
 
 func skipSpace(s string, i int) int {
 	for i < len(s) && (s[i] == ' ' || s[i] == '\n' || s[i] == '\r' || s[i] == '\t') {

@@ -13,8 +13,7 @@ import (
 
 // Visitor is told of the records of an event, in their order.
 type Visitor interface {
-	// Start is called at the beginning of a Records array, with the length of the event in bytes. Of several arrays only
-	// the last one counts.
+	// Start is called at the beginning of the Records array, with the length of the event in bytes.
 	Start(length int)
 	// Member is called for each member of a record that is an object. The value is JSON.
 	Member(name, value string)
@@ -63,13 +62,16 @@ func (s *splitter) event() error {
 			return err
 		}
 		if memberName(name) != "Records" {
-			if others = append(others, name); len(others) > 8 {
+			if others = append(others, clip(name)); len(others) > 8 {
 				others = append(others[:8], "...")
 			}
 			if err := s.decoder.SkipValue(); err != nil {
 				return notJSON(err)
 			}
 			continue
+		}
+		if found {
+			return errors.New("event has Records twice, want one array")
 		}
 		found = true
 		if err := s.records(); err != nil {
@@ -162,6 +164,14 @@ func memberName(quoted string) string {
 		return quoted[1 : len(quoted)-1]
 	}
 	name, _ := String(quoted)
+	return name
+}
+
+// clip shortens what is shown of a name.
+func clip(name string) string {
+	if len(name) > 100 {
+		return strings.ToValidUTF8(name[:100], "") + "..."
+	}
 	return name
 }
 

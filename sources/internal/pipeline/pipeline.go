@@ -43,6 +43,10 @@ type Config struct {
 	Wait time.Duration
 }
 
+// sinkTime is how much longer the lease of a record with a timeout of its own is for the sink, which may have to take it
+// after the handler has used up the timeout.
+const sinkTime = 5 * time.Second
+
 // Run runs a batch.
 func Run(ctx context.Context, records []batch.Record, source Source, config *Config) *batch.Report {
 	if config.Guard == nil {
@@ -59,6 +63,9 @@ func Run(ctx context.Context, records []batch.Record, source Source, config *Con
 	}
 	if options.Wait != 0 {
 		g.wait = options.Wait
+	}
+	if g.timeout = config.Batch.Timeout; g.timeout > 0 && config.Batch.DeadLetter != nil {
+		g.timeout += sinkTime
 	}
 	return batch.RunStages(ctx, records, g, config.Batch)
 }
@@ -84,6 +91,7 @@ type guarded struct {
 	wait           time.Duration
 	unprotected    bool
 	failUnrecorded bool
+	timeout        time.Duration // of a record's handler and its sink
 	unusable       atomic.Bool
 }
 
@@ -109,12 +117,15 @@ func (g *guarded) Prepare(_ context.Context, i int) (string, error) {
 // Twin compares fingerprints: the same key with another payload is no twin, and will not become one.
 func (g *guarded) Twin(leader, follower int) error {
 	a, b := &g.entries[leader].identity, &g.entries[follower].identity
-	if a.Fingerprint == "" || b.Fingerprint == "" || a.Fingerprint == b.Fingerprint {
+	if a.Fingerprint == b.Fingerprint {
 		return nil
 	}
 	// Not the key itself, which may be personal data: see idempotency.Options.HashKeys.
-	return batch.Permanent(fmt.Errorf("%w, that of record %q in the same batch", idempotency.ErrFingerprintMismatch,
-		g.records[leader].ID))
+	err := fmt.Errorf("%w, that of record %q in the same batch", idempotency.ErrFingerprintMismatch, g.records[leader].ID)
+	if a.Fingerprint == "" || b.Fingerprint == "" {
+		return err // it comes back, and is judged by what the leader leaves in the store
+	}
+	return batch.Permanent(err)
 }
 
 func (g *guarded) Admit(ctx context.Context, i int) batch.Admission {
@@ -124,7 +135,7 @@ func (g *guarded) Admit(ctx context.Context, i int) batch.Admission {
 	e, r := &g.entries[i], &g.records[i]
 	claim, err := g.config.Guard.Claim(ctx, idempotency.Request{
 		Key: e.identity.Key, Fingerprint: e.identity.Fingerprint, Expiry: g.config.Expiry,
-		Timeout: g.config.Batch.Timeout, Attempt: r.Attempt,
+		Timeout: g.timeout, Attempt: r.Attempt,
 	})
 	if err != nil {
 		return g.refused(ctx, e, err)
@@ -133,8 +144,12 @@ func (g *guarded) Admit(ctx context.Context, i int) batch.Admission {
 		return batch.Admission{Outcome: batch.Replayed}
 	}
 	e.claim = claim
-	a := batch.Admission{Context: claim.Context(ctx), Attempt: claim.Attempt(), Deadline: claim.Deadline()}
-	if end, ok := ctx.Deadline(); ok && !a.Deadline.Before(end) {
+	a := batch.Admission{
+		Context: claim.Context(ctx), Attempt: claim.Attempt(), Deadline: claim.Deadline(), Cause: idempotency.ErrLeaseTooShort,
+	}
+	// The sink works inside the claim, and leaves half of what is left after the handler to complete or release it in.
+	a.End = a.Deadline.Add(claim.End().Sub(a.Deadline) / 2)
+	if cut, ok := ctx.Deadline(); ok && claim.Outlasts(cut) {
 		a.Deadline = time.Time{} // the batch cuts its handlers off before the lease ends: no context a record
 	}
 	return a
@@ -189,19 +204,16 @@ func (g *guarded) Settle(ctx context.Context, i int, s batch.Settlement) batch.S
 		defer cancel()
 		ctx = detached
 	}
-	switch {
-	case s.Outcome == batch.Succeeded, s.Outcome == batch.DeadLettered && e.identity.Own:
+	if s.Outcome == batch.Succeeded || (s.Outcome == batch.DeadLettered && e.identity.Own) {
 		return g.complete(ctx, e.claim, s)
-	case s.Outcome == batch.Skipped:
-		s.Err = errors.Join(s.Err, e.claim.ReleaseUnstarted(ctx))
-	case s.Outcome == batch.DeadLettered:
-		// A business key must be free again, for the redrive from the dead-letter queue. The record is with the sink: if
-		// the release fails, only the lease delays that.
-		_ = e.claim.Release(ctx)
-	default:
-		if err := e.claim.Release(ctx); err != nil {
-			s.Err = errors.Join(s.Err, err) // the handler's error first
-		}
+	}
+	// A business key that was dead-lettered must be free again, for the redrive from the dead-letter queue.
+	release := e.claim.Release
+	if s.Outcome == batch.Skipped {
+		release = e.claim.ReleaseUnstarted
+	}
+	if err := release(ctx); err != nil {
+		s.Err = errors.Join(s.Err, err) // the handler's error first
 	}
 	return s
 }
