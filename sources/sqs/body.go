@@ -70,16 +70,20 @@ func (d *bodyDecoder[T]) decodeText(r *record, v *T) error {
 	if d.custom != nil {
 		return d.custom(unquoted(nil, r.body), v) // a copy, since nobody knows what it keeps
 	}
-	buffer := new([]byte)
-	if !d.mayRetain {
-		buffer = scratch.Get().(*[]byte)
-		defer scratch.Put(buffer)
+	if d.mayRetain {
+		return d.decodeJSON(unquoted(nil, r.body), v)
 	}
+	buffer := scratch.Get().(*[]byte)
+	defer scratch.Put(buffer)
 	*buffer = unquoted((*buffer)[:0], r.body)
-	if !d.takesNull && isNull(*buffer) {
+	return d.decodeJSON(*buffer, v)
+}
+
+func (d *bodyDecoder[T]) decodeJSON(text []byte, v *T) error {
+	if !d.takesNull && isNull(text) {
 		return errNull
 	}
-	return unmarshal(*buffer, v)
+	return unmarshal(text, v)
 }
 
 // unquoted appends the text of a JSON string. Broken UTF-8 in it becomes U+FFFD, as with encoding/json.

@@ -50,17 +50,23 @@ func skipSpace(s string, i int) int {
 	return i
 }
 
-// skipString returns the index behind the string that begins at i.
+// skipString returns the index behind the string that begins at i. It looks for quotes, which are few, and then whether
+// an odd number of backslashes stands before one.
 func skipString(s string, i int) int {
-	for i++; i < len(s); i++ {
-		switch s[i] {
-		case '"':
-			return i + 1
-		case '\\':
-			i++
+	for i++; ; {
+		quote := strings.IndexByte(s[i:], '"')
+		if quote < 0 {
+			return len(s)
+		}
+		i += quote + 1
+		escapes := 0
+		for s[i-2-escapes] == '\\' {
+			escapes++
+		}
+		if escapes%2 == 0 {
+			return i
 		}
 	}
-	return len(s)
 }
 
 // skipValue returns the index behind the value that begins at i.
