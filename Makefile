@@ -1,4 +1,4 @@
-# Everything that one does with this repository. `make` alone lists the targets.
+# Development tasks. `make` alone lists them.
 
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -29,6 +29,7 @@ help: ## list the targets
 
 .PHONY: test
 test: tools fmt vet staticcheck tidy test-go examples bench-smoke ## everything that must hold, in this order
+	@echo "all of it holds"
 
 .PHONY: tools
 tools: ## install what the tests need besides Go modules, into .tools/

@@ -195,3 +195,59 @@ func TestDeadLetterOfTwins(t *testing.T) {
 		t.Errorf("sunk (-want +got):\n%s", diff)
 	}
 }
+
+// The sink's context has the values of the handler's, but not its end: that of the claim or of the batch is its own,
+// whichever is first, also where the handler has used up its timeout.
+func TestDeadLetterContext(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		deadline time.Duration // of the batch, 0: none
+		end      time.Duration // of the claim, 0: none
+		want     time.Duration // left to the sink, 0: no end
+	}{
+		{"claim ends first", time.Minute, 20 * time.Second, 15 * time.Second},
+		{"batch ends first", time.Minute, 2 * time.Minute, 55 * time.Second},
+		{"no claim", time.Minute, 0, 55 * time.Second},
+		{"claim, no deadline", 0, 20 * time.Second, 15 * time.Second},
+		{"neither", 0, 0, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx := t.Context()
+				if test.deadline > 0 {
+					ctx = within(t, test.deadline)
+				}
+				asked := 0
+				report := runStages(t, ctx, newRecords("a"), &stages{
+					admit: func(ctx context.Context, _ int) batch.Admission {
+						a := batch.Admission{Context: context.WithValue(ctx, middlewareKey("claim"), "of a")}
+						if test.end > 0 {
+							a.End = time.Now().Add(test.end)
+						}
+						return a
+					},
+					run: func(ctx context.Context, _ int) error {
+						<-ctx.Done()
+						return batch.Permanent(errBoom)
+					},
+				}, func(o *batch.Options) {
+					o.Timeout = 5 * time.Second
+					o.DeadLetter = func(ctx context.Context, _ *batch.Record, _ error) error {
+						asked++
+						if err, value := ctx.Err(), ctx.Value(middlewareKey("claim")); err != nil || value != "of a" {
+							t.Errorf("context: error is %v, value %v, want none and the handler's", err, value)
+						}
+						end, ok := ctx.Deadline()
+						if left := time.Until(end); ok != (test.want > 0) || ok && left != test.want {
+							t.Errorf("sink has %v (%v), want %v", left, ok, test.want)
+						}
+						return nil
+					}
+				})
+				if diff := cmp.Diff([]string{"a dead-lettered: boom"}, summary(report)); diff != "" || asked != 1 {
+					t.Errorf("sink was asked %d times, want once; results (-want +got):\n%s", asked, diff)
+				}
+			})
+		})
+	}
+}

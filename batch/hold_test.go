@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -73,7 +74,7 @@ func TestHeldUntilTheEnd(t *testing.T) {
 	}{
 		{"cut", time.Hour, func(*batch.Options) {}, nil,
 			[]string{"A.h in progress: held elsewhere", "A.2" + skippedForOrder, "x succeeded"}, 59 * time.Second},
-		{"polled until the cut", time.Second, func(*batch.Options) {}, nil,
+		{"polled until the cut", 1100 * time.Millisecond, func(*batch.Options) {}, nil,
 			[]string{"A.h in progress: held elsewhere", "A.2" + skippedForOrder, "x succeeded"}, 59 * time.Second},
 		{"another fails", time.Hour, func(o *batch.Options) { o.StopOnFailure = true }, errBoom,
 			[]string{"A.h in progress: held elsewhere", "A.2" + skippedForOrder, "x failed: boom"}, 5 * time.Second},
@@ -132,6 +133,30 @@ func TestReadmittedButCut(t *testing.T) {
 		if diff := cmp.Diff([]string{"0", "1"}, admitted.list()); diff != "" {
 			t.Errorf("admitted (-want +got):\n%s", diff)
 		}
+	})
+}
+
+// A record that is being admitted again when the answer goes keeps what its last admission said.
+func TestReadmittedTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wake := make(chan struct{})
+		var polls atomic.Int32
+		report := runStages(t, within(t, time.Minute), newRecords("A.h A.2"), &stages{
+			admit: func(context.Context, int) batch.Admission {
+				if polls.Add(1) > 1 {
+					<-wake
+				}
+				return held(time.Now().Add(time.Second))
+			},
+		})
+		if polls.Load() != 2 {
+			t.Fatalf("admitted %d times, want twice", polls.Load())
+		}
+		if diff := cmp.Diff([]string{"A.h in progress: held elsewhere", "A.2" + skippedForDeadline}, summary(report)); diff != "" {
+			t.Errorf("results (-want +got):\n%s", diff)
+		}
+		close(wake)
+		synctest.Wait()
 	})
 }
 

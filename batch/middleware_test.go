@@ -3,7 +3,10 @@ package batch_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -131,5 +134,117 @@ func TestMiddlewareSeesWhatRuns(t *testing.T) {
 	})
 	if diff := cmp.Diff([]string{`A.fails "twins": boom`, `runs "": <nil>`}, seen.list()); diff != "" {
 		t.Errorf("seen (-want +got):\n%s", diff)
+	}
+}
+
+// A middleware may give up on a handler. The record does not: it is settled after the handler has returned, and abandoned
+// if that is too late for the answer. Its claim is nobody else's meanwhile.
+func TestMiddlewareReturnsBeforeTheHandler(t *testing.T) {
+	patient := func(next batch.Handler) batch.Handler {
+		return func(ctx context.Context, r *batch.Record) error {
+			done := make(chan error, 1)
+			go func() { done <- next(ctx, r) }()
+			select {
+			case err := <-done:
+				return err
+			case <-time.After(2 * time.Second):
+				return errors.New("no patience")
+			}
+		}
+	}
+	for _, test := range []struct {
+		name  string
+		works time.Duration
+		want  string
+		at    time.Duration // of the answer
+		calls []string
+	}{
+		{"in time", time.Second, "a failed: boom", time.Second, []string{"1s returns", "1s settle failed: boom"}},
+		{"before the answer", 20 * time.Second, "a failed: no patience", 20 * time.Second,
+			[]string{"20s returns", "20s settle failed: no patience"}},
+		{"after the answer", 2 * time.Minute, "a" + abandoned, 59500 * time.Millisecond,
+			[]string{"2m0s returns", "2m0s settle failed: no patience"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begin := time.Now()
+				var calls trace
+				report := runStages(t, within(t, time.Minute), newRecords("a"), &stages{
+					run: func(context.Context, int) error {
+						time.Sleep(test.works)
+						calls.add("%v returns", time.Since(begin))
+						return errBoom
+					},
+					settle: func(_ context.Context, _ int, s batch.Settlement) batch.Settlement {
+						calls.add("%v settle %v: %v", time.Since(begin), s.Outcome, s.Err)
+						return s
+					},
+				}, func(o *batch.Options) { o.Middleware = []batch.Middleware{patient} })
+				if took := time.Since(begin); took != test.at {
+					t.Errorf("took %v, want %v", took, test.at)
+				}
+				if diff := cmp.Diff([]string{test.want}, summary(report)); diff != "" {
+					t.Errorf("results (-want +got):\n%s", diff)
+				}
+				time.Sleep(time.Hour)
+				if diff := cmp.Diff(test.calls, calls.list()); diff != "" {
+					t.Errorf("calls (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// A handler that is called only after its middleware has returned, and its claim is given back, does not run.
+func TestMiddlewareCallsTheHandlerTooLate(t *testing.T) {
+	late, called := make(chan struct{}), make(chan error)
+	ran := false
+	report := process(t, t.Context(), newRecords("a"), func(context.Context, *batch.Record) error { ran = true; return nil },
+		func(o *batch.Options) {
+			o.Middleware = []batch.Middleware{func(next batch.Handler) batch.Handler {
+				return func(ctx context.Context, r *batch.Record) error {
+					go func() {
+						<-late
+						called <- next(ctx, r)
+					}()
+					return errBoom
+				}
+			}}
+		})
+	if diff := cmp.Diff([]string{"a failed: boom"}, summary(report)); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+	close(late)
+	const want = "batch: middleware called the handler after it had returned"
+	if err := <-called; ran || err == nil || err.Error() != want {
+		t.Errorf("error is %v, ran = %v, want %q and no run", err, ran, want)
+	}
+}
+
+// A middleware that panics when it is put around the handler fails each record with that, and shows where.
+func TestMiddlewarePanicsWhenApplied(t *testing.T) {
+	var settled trace
+	ran := false
+	report := runStages(t, t.Context(), newRecords("a b"), &stages{
+		run: func(context.Context, int) error { ran = true; return nil },
+		settle: func(_ context.Context, i int, s batch.Settlement) batch.Settlement {
+			settled.add("%d %v", i, s.Outcome)
+			return s
+		},
+	}, concurrency(1), func(o *batch.Options) {
+		o.Middleware = []batch.Middleware{
+			func(next batch.Handler) batch.Handler { return next },
+			func(batch.Handler) batch.Handler { panic("no settings") },
+		}
+	})
+	if diff := cmp.Diff([]string{"a failed: batch: panic: no settings", "b failed: batch: panic: no settings"}, summary(report)); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"0 failed", "1 failed"}, settled.list()); diff != "" || ran {
+		t.Errorf("ran = %v, want false; settled (-want +got):\n%s", ran, diff)
+	}
+	p, ok := errors.AsType[*batch.PanicError](report.Results[1].Err)
+	if !ok || !strings.Contains(string(p.Stack), "TestMiddlewarePanicsWhenApplied") {
+		t.Errorf("error is %#v, want a PanicError whose stack shows the middleware", report.Results[1].Err)
 	}
 }

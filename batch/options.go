@@ -46,7 +46,7 @@ type Options struct {
 
 	// Timeout is how long the handler of one record may run before its context is cancelled. A handler that ignores that
 	// goes on, and holds its worker, until it returns or is abandoned when the answer goes. 0 means as long as the batch
-	// may. With an idempotency guard it also shortens the record's lease, to a second more than Timeout, or six seconds
+	// may. With an idempotency guard it also shortens the record's lease, to two seconds more than Timeout, or six
 	// where DeadLetter is set, so that another worker can take over sooner after a crash.
 	Timeout time.Duration
 

@@ -1,6 +1,7 @@
 package batch_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -54,5 +55,13 @@ func TestValidate(t *testing.T) {
 				t.Errorf("error (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// An option function that is nil, as where an option depends on a condition, is skipped.
+func TestNilOptionFunction(t *testing.T) {
+	report := process(t, t.Context(), newRecords("a"), func(context.Context, *batch.Record) error { return nil }, nil, concurrency(3), nil)
+	if report.Failed() > 0 {
+		t.Errorf("report = %v, want a success", report)
 	}
 }

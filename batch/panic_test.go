@@ -31,6 +31,8 @@ var violence = []struct {
 	{"FailNow of a test", func() { new(testing.T).FailNow() }, "batch: panic(nil) or runtime.Goexit", nil},
 	{"panic with a nil pointer to an error", func() { panic((*brokenError)(nil)) },
 		"batch: panic: an error of type *batch_test.brokenError whose methods panic", nil},
+	{"panic with an error that ends the goroutine", func() { panic(exitingError{}) },
+		"batch: panic: an error of type batch_test.exitingError whose methods panic", nil},
 }
 
 // brokenError is an error whose methods panic if it is a nil pointer, as they do when a function returns a nil pointer of
@@ -184,45 +186,6 @@ func TestDeferredBeforeSettling(t *testing.T) {
 		if diff := cmp.Diff([]string{"deferred", "settled"}, tr.list()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", v.name, diff)
 		}
-	}
-}
-
-// A handler that returns a nil pointer of a type of its own as an error fails its record. It is logged, settled, and no
-// other record suffers.
-func TestNilPointerAsError(t *testing.T) {
-	for _, sink := range []bool{false, true} {
-		t.Run(fmt.Sprint("sink ", sink), func(t *testing.T) {
-			var logged, settled, told trace
-			report := runStages(t, t.Context(), newRecords("A.1 A.2 b"), &stages{
-				run: func(_ context.Context, i int) error {
-					if i == 0 {
-						return (*brokenError)(nil)
-					}
-					return nil
-				},
-				settle: func(_ context.Context, i int, s batch.Settlement) batch.Settlement {
-					settled.add("%d %v", i, s.Outcome)
-					return s
-				},
-			}, concurrency(1), logTo(&logged), func(o *batch.Options) {
-				o.Hooks = []batch.Hook{finishedFunc(func(r *batch.Result) { told.add("%s %v", r.Record.ID, r.Outcome) })}
-				if sink {
-					o.DeadLetter = func(context.Context, *batch.Record, error) error { return nil }
-				}
-			})
-			if got := report.Results[0].Outcome; got != batch.Failed {
-				t.Errorf("outcome = %v, want failed", got)
-			}
-			if diff := cmp.Diff([]string{"0 failed", "2 succeeded"}, settled.list()); diff != "" {
-				t.Errorf("settled (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff([]string{"A.1 failed", "A.2 skipped", "b succeeded"}, told.list()); diff != "" {
-				t.Errorf("hooks (-want +got):\n%s", diff)
-			}
-			if lines := logged.list(); len(lines) != 3 || !strings.HasPrefix(lines[0], `level=ERROR msg="record failed" record=A.1 outcome=failed error=`) {
-				t.Errorf("logged %q, want the failed record first", lines)
-			}
-		})
 	}
 }
 

@@ -10,7 +10,9 @@ import (
 // were blocked by their lane, or held.
 type queue struct {
 	cursor int
-	passed []int32 // a heap of ready records below cursor
+	// passed is a heap of ready records below cursor. It is written by hand, since container/heap would put each index
+	// into an interface, which allocates, and where records have lanes most of them pass through here.
+	passed []int32
 	held   heldRecords
 }
 

@@ -327,3 +327,44 @@ func TestFollowersHoldNoWorker(t *testing.T) {
 		}
 	})
 }
+
+// The sink has the leader. A copy of it is the same record; another one with its key the sink has not seen, so it comes back
+// and stops its lane.
+func TestFollowersOfADeadLettered(t *testing.T) {
+	var sunk trace
+	records := []batch.Record{
+		{ID: "a", Key: "k"}, {ID: "a", Key: "k"}, {ID: "b", Key: "k", Lane: "L"}, {ID: "c", Key: "l", Lane: "L"},
+		{Key: "m"}, {Key: "m"},
+	}
+	report := process(t, t.Context(), records, func(context.Context, *batch.Record) error { return batch.Permanent(errBoom) },
+		concurrency(1), func(o *batch.Options) {
+			o.DeadLetter = func(_ context.Context, r *batch.Record, _ error) error { sunk.add("%s %s", r.ID, r.Key); return nil }
+		})
+	want := []string{
+		"a dead-lettered: boom", "a dead-lettered: boom", "b failed: boom", "c" + skippedForOrder,
+		" dead-lettered: boom", " failed: boom",
+	}
+	if diff := cmp.Diff(want, summary(report)); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"a k", " m"}, sunk.list()); diff != "" {
+		t.Errorf("sunk (-want +got):\n%s", diff)
+	}
+}
+
+// Process takes the keys that its caller has set.
+func TestTwinsByKeyInProcess(t *testing.T) {
+	var ran trace
+	records := []batch.Record{{ID: "a", Key: "k"}, {ID: "b", Key: "k"}, {ID: "a", Key: "l"}, {ID: "a"}, {ID: "a"}}
+	report := process(t, t.Context(), records, func(_ context.Context, r *batch.Record) error {
+		ran.add("%s %q", r.ID, r.Key)
+		return nil
+	}, concurrency(1))
+	want := []string{"a succeeded", "b replayed", "a succeeded", "a succeeded", "a replayed"}
+	if diff := cmp.Diff(want, summary(report)); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{`a "k"`, `a "l"`, `a ""`}, ran.list()); diff != "" {
+		t.Errorf("ran (-want +got):\n%s", diff)
+	}
+}

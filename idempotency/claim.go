@@ -96,7 +96,7 @@ func (c *Claim) Outlasts(t time.Time) bool { return t.Before(c.end) }
 // End returns when the lease ends, by time.Now. It is zero for unprotected work.
 func (c *Claim) End() time.Time { return c.end }
 
-// claim asks the store for the key. It waits no longer than the lease would last.
+// claim asks the store for the key. Where ctx has no end of its own it waits no longer than the work could last.
 func (c *Claim) claim(ctx context.Context) (ClaimResult, error) {
 	if _, ok := ctx.Deadline(); !ok {
 		limited, cancel := context.WithDeadline(ctx, c.deadline)

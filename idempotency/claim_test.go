@@ -67,6 +67,46 @@ func TestLease(t *testing.T) {
 	}
 }
 
+// When a claim's lease ends, by time.Now, whatever the guard's clock says.
+func TestClaimEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(1500 * time.Microsecond) // the lease ends with a whole millisecond
+		start := time.Now()
+		g := newGuard(t, idempotency.NewMemoryStore(), func(o *idempotency.Options) {
+			o.Lease, o.Clock = 10*time.Second, func() time.Time { return time.Now().Add(-time.Hour) }
+			o.MissingKey = idempotency.MissingKeyRunsUnprotected
+		})
+		c, err := g.Claim(t.Context(), idempotency.Request{Key: "k"})
+		wantErr(t, err)
+		end := start.Add(10*time.Second - 500*time.Microsecond)
+		if got := c.End(); !got.Equal(end) {
+			t.Errorf("lease ends at %v, want %v", got, end)
+		}
+		for d, want := range map[time.Duration]bool{-time.Hour: true, -1: true, 0: false, 1: false, time.Hour: false} {
+			if got := c.Outlasts(end.Add(d)); got != want {
+				t.Errorf("outlasts its end and %v: %t, want %t", d, got, want)
+			}
+		}
+
+		unprotected, err := g.Claim(t.Context(), idempotency.Request{})
+		wantErr(t, err)
+		if !unprotected.End().IsZero() || unprotected.Outlasts(start) {
+			t.Errorf("unprotected work has a lease until %v, want none", unprotected.End())
+		}
+	})
+}
+
+// A claim's times have no monotonic reading, which stands still while Lambda has the process frozen: the lease does not.
+func TestClaimTimesPassInTheFreezer(t *testing.T) {
+	c, err := newGuard(t, idempotency.NewMemoryStore()).Claim(t.Context(), idempotency.Request{Key: "k"})
+	wantErr(t, err)
+	for name, at := range map[string]time.Time{"deadline": c.Deadline(), "end": c.End()} {
+		if at.IsZero() || at != at.Round(0) {
+			t.Errorf("%s is %v, want it without a monotonic reading", name, at)
+		}
+	}
+}
+
 // limits returns a context with the given limits from now, and without those that are 0.
 func limits(ctx context.Context, deadline, invocation time.Duration) (context.Context, context.CancelFunc) {
 	cancel := func() {}

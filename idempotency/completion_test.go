@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
+	"log/slog"
+	"math"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -234,6 +237,39 @@ func TestRetriedCompletionIsTheSame(t *testing.T) {
 			if diff := cmp.Diff(store.completes[0], r); diff != "" {
 				t.Errorf("completion (-first +later):\n%s", diff)
 			}
+		}
+	})
+}
+
+// panickingHandler is a log handler that panics with each line.
+type panickingHandler struct{ slog.Handler }
+
+func (panickingHandler) Handle(context.Context, slog.Record) error { panic("no room on the disk") }
+
+// A logger that panics loses its line, and nothing of what it was to tell.
+func TestPanickingLogger(t *testing.T) {
+	logger := func(o *idempotency.Options) {
+		o.Logger = slog.New(panickingHandler{slog.NewTextHandler(io.Discard, nil)})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		g := newGuard(t, &faultStore{onComplete: refuse(errThrottled)}, logger)
+		got, err := idempotency.Do(t.Context(), g, "unrecorded", returns(1, nil))
+		if want := (idempotency.Result[int]{Value: 1, Unrecorded: true}); got != want || err != nil {
+			t.Errorf("unrecorded: result is %+v, error is %v, want %+v", got, err, want)
+		}
+
+		g = newGuard(t, idempotency.NewMemoryStore(), logger)
+		inf, err := idempotency.Do(t.Context(), g, "not stored", returns(math.Inf(1), nil))
+		if want := (idempotency.Result[float64]{Value: math.Inf(1)}); inf != want || err != nil {
+			t.Errorf("not stored: result is %+v, error is %v, want %+v", inf, err, want)
+		}
+
+		g = newGuard(t, &faultStore{onRelease: refuse(errThrottled)}, logger)
+		e := run(func() {
+			_, _ = idempotency.Do(t.Context(), g, "not released", func(context.Context) (int, error) { panic("boom") })
+		})
+		if e.recovered != "boom" {
+			t.Errorf("not released: recovered %v, want boom", e.recovered)
 		}
 	})
 }

@@ -2,27 +2,14 @@ package idempotency
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
-	"reflect"
 )
-
-// Result is what Do returns of work that is done.
-type Result[R any] struct {
-	Value R
-	// Replayed is whether the work was done before, and Value is what it returned then.
-	Replayed bool
-	// Unrecorded is whether the work was done now, but the store did not take that: a repeated call after the lease
-	// does the work again.
-	Unrecorded bool
-}
 
 // CallOptions are the options of one call of Do.
 type CallOptions struct {
 	// Fingerprint is that of the payload. A call with the same key and another fingerprint fails with
-	// ErrFingerprintMismatch. Empty means none.
+	// ErrFingerprintMismatch. It is stored as it is, so it should be a hash. Empty means none.
 	Fingerprint string
 }
 
@@ -131,73 +118,5 @@ func finish[R any](ctx context.Context, claim *Claim, value *R) (unrecorded bool
 	default:
 		claim.log(ctx, slog.LevelError, "idempotent work is done but not recorded as done", err)
 		return true, nil
-	}
-}
-
-// encodeResult returns an error also where a MarshalJSON panics: the work is done, and must be completed.
-func encodeResult[R any](value *R) (data []byte, err error) {
-	if isVoid[R]() {
-		return nil, nil
-	}
-	defer func() {
-		if p := recover(); p != nil {
-			data, err = nil, fmt.Errorf("%w: encoding it panicked: %v", ErrResultNotStored, p)
-		}
-	}()
-	if data, err = json.Marshal(value); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrResultNotStored, err)
-	}
-	return data, nil
-}
-
-func decodeResult[R any](claim *Claim, value *R) error {
-	if isVoid[R]() {
-		return nil
-	}
-	if claim.data == nil {
-		return fmt.Errorf("%w: the work of %q is done, but its result was too large, had no JSON, or was of no use to "+
-			"the caller that did it", ErrResultNotStored, claim.name())
-	}
-	if err := unmarshalResult(claim.data, value); err != nil {
-		*value = *new(R) // nothing of it, rather than a part
-		return fmt.Errorf("idempotency: the work of %q is done, but its stored result is no %v: %w",
-			claim.name(), reflect.TypeFor[R](), err)
-	}
-	return nil
-}
-
-// unmarshalResult returns an error also where an UnmarshalJSON panics.
-func unmarshalResult(data []byte, value any) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("decoding it panicked: %v", p)
-		}
-	}()
-	return json.Unmarshal(data, value)
-}
-
-// isVoid reports whether R has no value worth storing.
-func isVoid[R any]() bool { return reflect.TypeFor[R]() == reflect.TypeFor[struct{}]() }
-
-// Wrap returns fn as a function that does its work once for each key: the key function gives the key of an input, and a
-// replay returns the stored output. It is Do for a handler of one event, as lambda.Start takes it. An error of the key
-// function is returned as it is, and fn does not run. Wrap panics if an argument is nil.
-func Wrap[In, Out any](g *Guard, key func(In) (string, error), fn func(context.Context, In) (Out, error)) func(context.Context, In) (Out, error) {
-	switch {
-	case g == nil:
-		panic("idempotency: Wrap: guard is nil")
-	case key == nil:
-		panic("idempotency: Wrap: key function is nil")
-	case fn == nil:
-		panic("idempotency: Wrap: function is nil")
-	}
-	return func(ctx context.Context, in In) (Out, error) {
-		k, err := key(in)
-		if err != nil {
-			var zero Out
-			return zero, err
-		}
-		result, err := Do(ctx, g, k, func(ctx context.Context) (Out, error) { return fn(ctx, in) })
-		return result.Value, err
 	}
 }

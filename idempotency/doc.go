@@ -1,4 +1,4 @@
-// Package idempotency makes work that is delivered more than once happen once, as far as that can be had.
+// Package idempotency keeps work that is delivered more than once from being done again. What is promised is below.
 //
 // A Guard has a namespace and a Store. Under a key it lets one caller at a time do a piece of work, remembers that the
 // work is done until the key expires, and answers later callers without doing it again:

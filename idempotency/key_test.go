@@ -138,3 +138,37 @@ func regrouped(tuple []string) *rapid.Generator[[]string] {
 		append(slices.Clone(tuple), tuple...),
 	}).Filter(func(t []string) bool { return len(t) > 0 })
 }
+
+// Rule 11: a fingerprint that is long or no text is stored as a hash, since a store may not give it back as it was.
+func TestStoredFingerprint(t *testing.T) {
+	longest := strings.Repeat("f", idempotency.MaxKeyLength)
+	hash := func(fingerprint string) string { return strings.TrimPrefix(hashed(fingerprint), "orders#") }
+	for _, test := range []struct{ name, fingerprint, want string }{
+		{"none", "", ""},
+		{"hexadecimal", "e4e68fb7bd0e697a", "e4e68fb7bd0e697a"},
+		{"not ASCII", "größe", "größe"},
+		{"longest", longest, longest},
+		{"one byte too long", longest + "f", hash(longest + "f")},
+		{"bytes", "\xff\x00\xfe", hash("\xff\x00\xfe")},
+		{"replacement character", "\ufffd", "\ufffd"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			store := &faultStore{}
+			g := newGuard(t, store)
+			for _, print := range []string{test.fingerprint, test.fingerprint, "another"} {
+				c, err := g.Claim(t.Context(), idempotency.Request{Key: "k", Fingerprint: print})
+				if print == "another" && test.fingerprint != "" {
+					wantErr(t, err, idempotency.ErrFingerprintMismatch)
+					continue
+				}
+				if wantErr(t, err); !c.Replayed() {
+					wantErr(t, c.Complete(t.Context(), nil))
+				}
+			}
+			got := []string{store.claims[0].Fingerprint, store.claims[1].Fingerprint}
+			if diff := cmp.Diff([]string{test.want, test.want}, got); diff != "" {
+				t.Errorf("fingerprints of the claims (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

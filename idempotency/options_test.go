@@ -121,3 +121,30 @@ func TestMissingKeyRunsUnprotected(t *testing.T) {
 	})
 	wantErr(t, err)
 }
+
+// Option functions that are nil, as where an option depends on a condition, are skipped.
+func TestNilOptionFunctions(t *testing.T) {
+	store := idempotency.NewMemoryStore(nil, func(o *idempotency.MemoryOptions) { o.MaxEntries = 1 }, nil)
+	g, err := idempotency.New("orders", store, nil, func(o *idempotency.Options) { o.Lease = time.Second }, nil)
+	wantErr(t, err)
+	_, err = idempotency.Do(t.Context(), g, "k", returns(1, nil), nil, func(o *idempotency.CallOptions) { o.Fingerprint = "f" }, nil)
+	wantErr(t, err)
+	entry, _ := store.Get("orders#k")
+	if entry.Fingerprint != "f" || g.Options().Lease != time.Second {
+		t.Errorf("fingerprint is %q, lease %v, want those of the other functions", entry.Fingerprint, g.Options().Lease)
+	}
+	_, err = idempotency.Do(t.Context(), g, "other", forbidden[int](t))
+	wantErr(t, err, idempotency.ErrStoreFull)
+}
+
+// Work that is no function is an error, and no claim.
+func TestNilFunction(t *testing.T) {
+	store := &faultStore{}
+	_, err := idempotency.Do[int](t.Context(), newGuard(t, store), "k", nil)
+	if diff := cmp.Diff("idempotency: function is nil, want one that does the work", errorText(err)); diff != "" {
+		t.Errorf("error (-want +got):\n%s", diff)
+	}
+	if len(store.calls) > 0 {
+		t.Errorf("store calls are %q, want none", store.calls)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -179,5 +180,99 @@ func TestClaimRefusedByNothing(t *testing.T) {
 	want := `idempotency: claim of "k" was refused by an entry that is ABSENT, want INPROGRESS or COMPLETED`
 	if diff := cmp.Diff(want, errorText(err)); diff != "" {
 		t.Errorf("error (-want +got):\n%s", diff)
+	}
+}
+
+// Rule 8: a store that does not answer is waited for no longer than the work could last, if the context does not say.
+func TestClaimUnanswered(t *testing.T) {
+	for _, test := range []struct {
+		name       string
+		lease      time.Duration // option
+		invocation time.Duration
+		timeout    time.Duration
+		want       time.Duration
+	}{
+		{"default lease", 0, 0, 0, 59 * time.Second},
+		{"lease", 5 * time.Second, 0, 0, 4500 * time.Millisecond},
+		{"invocation", 0, 20 * time.Second, 0, 19 * time.Second},
+		{"timeout", 0, 0, 10 * time.Second, 10 * time.Second},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, stop := limits(t.Context(), 0, test.invocation)
+				defer stop()
+				store := &faultStore{onClaim: hang}
+				g := newGuard(t, store, func(o *idempotency.Options) { o.Lease = test.lease })
+				start := time.Now()
+				c, err := g.Claim(ctx, idempotency.Request{Key: "k", Timeout: test.timeout})
+				if took := time.Since(start); c != nil || took != test.want {
+					t.Errorf("claim is %v after %v, want none after %v", c, took, test.want)
+				}
+				wantErr(t, err, idempotency.ErrLeaseTooShort, context.DeadlineExceeded)
+				if diff := cmp.Diff([]string{"claim", "release"}, store.calls); diff != "" {
+					t.Errorf("store calls (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// Rule 8: a store that panics, or ends the goroutine, may have written before. The claim is given back once on the way.
+func TestClaimPanics(t *testing.T) {
+	for name, violence := range map[string]func(){"panic": func() { panicHere("boom") }, "Goexit": runtime.Goexit} {
+		t.Run(name, func(t *testing.T) {
+			store := &faultStore{onClaim: first(1, func(_ context.Context, _ int, send func() error) error {
+				err := send()
+				violence()
+				return err
+			})}
+			g := newGuard(t, store)
+			e := run(func() { _, _ = idempotency.Do(t.Context(), g, "k", forbidden[int](t)) })
+			if e.returned || (e.recovered == "boom") != (name == "panic") {
+				t.Errorf("returned: %t, recovered %v, want what the store did", e.returned, e.recovered)
+			}
+			if diff := cmp.Diff([]string{"claim", "release"}, store.calls); diff != "" {
+				t.Fatalf("store calls (-want +got):\n%s", diff)
+			}
+			if r := store.releases[0]; r.Owner != store.claims[0].Owner || !r.Unstarted || store.Len() != 0 {
+				t.Errorf("release is %+v, and %d keys are held, want one of the claim, and none", r, store.Len())
+			}
+			_, err := idempotency.Do(t.Context(), g, "k", returns(1, nil))
+			wantErr(t, err)
+		})
+	}
+}
+
+// A claim that is not begun is given back within two seconds, or its lease ends it: a store that hangs holds nobody up
+// until the end of the invocation.
+func TestClaimGivenBackInVain(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		claim fault
+		want  []error
+	}{
+		{"undecided", refuse(errThrottled), []error{errThrottled}},
+		{"too late", delayReply(10 * time.Minute), []error{idempotency.ErrLeaseTooShort, context.DeadlineExceeded}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				store := &faultStore{onClaim: test.claim, onRelease: func(ctx context.Context, n int, send func() error) error {
+					start := time.Now()
+					err := hang(ctx, n, send)
+					if took := time.Since(start); took != 2*time.Second {
+						t.Errorf("gave up after %v, want 2s", took)
+					}
+					return err
+				}}
+				g := newGuard(t, store, func(o *idempotency.Options) { o.Lease = time.Minute })
+				_, err := idempotency.Do(ctx, g, "k", forbidden[int](t))
+				wantErr(t, err, test.want...)
+				if diff := cmp.Diff([]string{"claim", "release"}, store.calls); diff != "" {
+					t.Errorf("store calls (-want +got):\n%s", diff)
+				}
+			})
+		})
 	}
 }

@@ -134,6 +134,32 @@ func TestWaitLeaseBeginsWithTheClaim(t *testing.T) {
 	})
 }
 
+// overdue is a store that goes on refusing a claim although the lease in its way is over, as one whose clock is late does.
+type overdue struct {
+	idempotency.Store
+	claims int
+}
+
+func (s *overdue) Claim(_ context.Context, r idempotency.ClaimRequest) (idempotency.ClaimResult, error) {
+	s.claims++
+	return idempotency.ClaimResult{Entry: idempotency.Entry{Status: idempotency.InProgress, Owner: "other", Lease: r.Now.Add(-time.Hour)}}, nil
+}
+
+// A key that should be free, but is not, is looked at no more often than one that is held.
+func TestWaitForAnOverdueClaim(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &overdue{}
+		g := newGuard(t, store, func(o *idempotency.Options) { o.Wait = 10 * time.Second })
+		start := time.Now()
+		_, err := idempotency.Do(t.Context(), g, "k", forbidden[int](t))
+		wantErr(t, err, idempotency.ErrInProgress)
+		// At 0, 0.1, 0.3, 0.7, 1.5, 3.1, then every two seconds, and at the end.
+		if took := time.Since(start); store.claims != 10 || took != 10*time.Second {
+			t.Errorf("%d claims in %v, want 10 in 10s", store.claims, took)
+		}
+	})
+}
+
 func TestRetryIn(t *testing.T) {
 	const ms, s = time.Millisecond, time.Second
 	for _, test := range []struct {

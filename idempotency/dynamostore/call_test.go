@@ -3,6 +3,7 @@ package dynamostore_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -10,8 +11,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
 
+	"github.com/oncekit/oncekit/idempotency"
 	"github.com/oncekit/oncekit/idempotency/dynamostore"
+	"github.com/oncekit/oncekit/internal/dynamotest"
 )
 
 // fake is a client without a server, for tests of what happens before and between requests.
@@ -134,5 +138,52 @@ func TestConflictBackoff(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestCallTimeout has a client that never answers, and callers with much time. What comes of the call is open.
+func TestCallTimeout(t *testing.T) {
+	for _, test := range []struct{ option, want time.Duration }{{0, 3 * time.Second}, {time.Second, time.Second}} {
+		synctest.Test(t, func(t *testing.T) {
+			store := dynamostore.New(&fake{put: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}, "table",
+				func(o *dynamostore.Options) { o.CallTimeout = test.option })
+			start := time.Now()
+			_, err := store.Claim(t.Context(), claimRequest("k", "a"))
+			if took := time.Since(start); took != test.want {
+				t.Errorf("CallTimeout %v: gave up after %v; want %v", test.option, took, test.want)
+			}
+			if !isUndecided(err) || !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("error is %v; want an undecided one that is context.DeadlineExceeded", err)
+			}
+		})
+	}
+}
+
+// TestCompletionUnanswered has a server hang, once the work is done, until long after. It holds the work up for as long as
+// three calls may take, and no longer: the work is done, and not recorded so.
+func TestCompletionUnanswered(t *testing.T) {
+	t.Parallel()
+	proxy := dynamotest.NewProxy(t)
+	p := newPlanter(t, proxy.Client(t), layouts()[0].options)
+	store := dynamostore.New(proxy.Client(t), p.table, func(o *dynamostore.Options) { o.CallTimeout = 100 * time.Millisecond })
+	guard, err := idempotency.New("orders", store, func(o *idempotency.Options) { o.Logger = slog.New(slog.DiscardHandler) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	hangs := func(x *dynamotest.Exchange) { x.Wait(time.Minute) }
+	proxy.Script("UpdateItem", hangs, hangs, hangs, hangs)
+	proxy.Requests()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	start := time.Now()
+	got, err := idempotency.Do(ctx, guard, "k", func(context.Context) (int, error) { return 1, nil })
+	if want := (idempotency.Result[int]{Value: 1, Unrecorded: true}); got != want || err != nil {
+		t.Errorf("Do = %+v, %v; want %+v", got, err, want)
+	}
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("took %v; want well less than the 10s of the invocation", took)
+	}
+	if diff := cmp.Diff(map[string]int{"PutItem": 1, "UpdateItem": 3}, proxy.Requests()); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 }

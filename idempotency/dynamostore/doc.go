@@ -61,11 +61,12 @@
 //
 // # Connections
 //
-// The SDK's HTTP client keeps 10 idle connections a host; calls beyond that open a connection each, TLS handshake
-// included. With more than 10 calls at a time, raise it. It has no timeout a request either, so that a lost reply is
-// waited for until the context ends; give it one well below the lease:
+// The SDK's HTTP client keeps 10 idle connections per host; calls beyond that open a connection each, TLS handshake
+// included. With more than 10 calls at a time, raise it. It has no timeout per request either: a request whose
+// connection hangs is waited for until Options.CallTimeout ends the whole call, and is not sent again. With a timeout
+// well below that, the SDK sends it again in time:
 //
-//	httpClient := awshttp.NewBuildableClient().WithTimeout(5 * time.Second).WithTransportOptions(func(t *http.Transport) {
+//	httpClient := awshttp.NewBuildableClient().WithTimeout(time.Second).WithTransportOptions(func(t *http.Transport) {
 //		t.MaxIdleConnsPerHost = 64
 //	})
 //

@@ -322,3 +322,28 @@ func TestOneWinnerUnderFaults(t *testing.T) {
 		}
 	}
 }
+
+// TestReadDenied has the reply of a claim get lost, a server that does not say what refused the second one, and a function
+// that may not read. The first claim was applied, so nothing says that the store is unusable: the claim is undecided, and
+// the guard gives it back.
+func TestReadDenied(t *testing.T) {
+	t.Parallel()
+	direct := newPlanter(t, dynamotest.Client(t), layouts()[0].options)
+	proxy := dynamotest.NewProxy(t)
+	guard, err := idempotency.New("orders", dynamostore.New(proxy.Client(t, dynamotest.ShortRetries), direct.table))
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy.Script("PutItem", dynamotest.LoseReply, dynamotest.HideItem)
+	proxy.Script("GetItem", dynamotest.Fail("AccessDeniedException", "not authorized to perform: dynamodb:GetItem"))
+	_, err = guard.Claim(t.Context(), idempotency.Request{Key: "k"})
+	if !isUndecided(err) || !strings.Contains(err.Error(), "GetItem") || !strings.Contains(err.Error(), "not authorized") {
+		t.Errorf("error is %v; want an undecided one that says what is denied", err)
+	}
+	if diff := cmp.Diff(map[string]int{"PutItem": 2, "GetItem": 1, "DeleteItem": 1}, proxy.Requests()); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+	if item := direct.item(t, "orders#k"); item != nil {
+		t.Errorf("the table holds %v; want the claim to be released", attributes(item))
+	}
+}

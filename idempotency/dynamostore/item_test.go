@@ -229,3 +229,43 @@ func isUndecided(err error) bool {
 	}
 	return err != nil
 }
+
+// TestPlantedAttempts plants counts that no Store writes. A claim counts on from the nearest that can be one, and is told
+// of the entry in its way all the same, unless its count is no number of this world.
+func TestPlantedAttempts(t *testing.T) {
+	for _, test := range []struct {
+		planted string
+		claimed int // attempts of the next claim that counts
+		held    int // attempts of the entry while it is held
+		err     string
+	}{
+		{"2", 3, 2, ""},
+		{"-7", 1, 0, ""},
+		{"9223372036854775807", 1 << 31, 1<<31 - 1, ""},
+		{"1E30", 1 << 31, 0, `attribute "attempts" is 1000000000000000000000000000000; want a whole number`},
+	} {
+		t.Run(test.planted, func(t *testing.T) {
+			t.Parallel()
+			p := newPlanter(t, dynamotest.Client(t), layouts()[0].options)
+			claimAt := func(lease time.Time) (idempotency.ClaimResult, error) {
+				item := p.key("k")
+				item["status"], item["expiration"] = s("INPROGRESS"), n(now.Add(time.Hour).Unix())
+				item["in_progress_expiration"] = n(lease.UnixMilli())
+				item["attempts"] = &types.AttributeValueMemberN{Value: test.planted}
+				p.put(t, item)
+				return p.Claim(t.Context(), counted(claimRequest("k", "mine")))
+			}
+			got, err := claimAt(time.UnixMilli(0))
+			if err != nil || !got.Claimed || got.Entry.Attempts != test.claimed {
+				t.Errorf("free: Claim = %+v, %v; want it claimed with attempt %d", got, err, test.claimed)
+			}
+			got, err = claimAt(now.Add(time.Minute))
+			if got.Claimed || got.Entry.Attempts != test.held {
+				t.Errorf("held: Claim = %+v; want it refused by an entry with %d attempts", got, test.held)
+			}
+			if (err != nil) != (test.err != "") || err != nil && (!isUndecided(err) || !strings.Contains(err.Error(), test.err)) {
+				t.Errorf("held: error is %v; want %q", err, test.err)
+			}
+		})
+	}
+}

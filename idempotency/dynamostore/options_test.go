@@ -44,6 +44,9 @@ func TestValidate(t *testing.T) {
 			"Options.PartitionValue has 2049 bytes; the limit is 2048"},
 		{"negative calls", client, "idempotency", dynamostore.Options{MaxInFlight: -1},
 			"Options.MaxInFlight is -1; it must be at least 1"},
+		{"shortest timeout", client, "idempotency", dynamostore.Options{CallTimeout: 1}, ""},
+		{"negative timeout", client, "idempotency", dynamostore.Options{CallTimeout: -1},
+			"Options.CallTimeout is -1ns; it must be more than 0, or 0 for 3s"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			store := dynamostore.New(test.client, test.table, func(o *dynamostore.Options) { *o = test.options }, nil)

@@ -31,7 +31,8 @@ type NewGuard func(t testing.TB, namespace string, store idempotency.Store, opti
 //	8-closed        Work whose claim is not decided does not begin, nor does work that has no time left.
 //	9-unrecorded    Work that is done is not released, whatever becomes of its completion.
 //	10-failed       Work that fails is released, and its error comes first.
-//	11-fingerprint  A key that was used with another payload is an error.
+//	11-fingerprint  A key that was used with another payload is an error. A fingerprint that is long or no text is stored
+//	                as a hash.
 //	12-missing      A missing key is an error, or runs unprotected by option. It is never a key.
 //	13-result       A result replays as it was, or the caller is told that it cannot.
 //	14-namespace    The namespace is what the caller says.
@@ -93,6 +94,7 @@ var guardChecks = []guardCheck{
 
 	{"11-fingerprint/completed", fingerprintCompleted},
 	{"11-fingerprint/in progress", fingerprintInProgress},
+	{"11-fingerprint/long or no text", fingerprintOdd},
 	{"12-missing/fails", missingFails},
 	{"12-missing/unprotected", missingUnprotected},
 	{"13-result/as it was", resultAsItWas},

@@ -3,8 +3,10 @@ package storetest
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -36,6 +38,28 @@ func fingerprintInProgress(t testing.TB, s *guardSuite) {
 	s.wantError(t, err, idempotency.ErrInProgress)
 	if s.runs != 0 {
 		t.Errorf("work ran %d times, want never", s.runs)
+	}
+}
+
+// fingerprintOdd has fingerprints that not every store would give back as they were, and pairs of them that are one if
+// they are cut or made text.
+func fingerprintOdd(t testing.TB, s *guardSuite) {
+	do := s.guard(t, idempotency.Options{})
+	long := strings.Repeat("f", 5000)
+	for _, fingerprints := range [][2]string{{long + "1", long + "2"}, {"\xfe", "\xff"}} {
+		key := newOwner()
+		for i, fingerprint := range []string{fingerprints[0], fingerprints[0], fingerprints[1]} {
+			_, replayed, err := do(t.Context(), key, fingerprint, s.work)
+			if want := i == 1; replayed != want {
+				t.Errorf("call %d: replayed is %t, want %t", i+1, replayed, want)
+			}
+			if want := i == 2; errors.Is(err, idempotency.ErrFingerprintMismatch) != want || !want && err != nil {
+				t.Errorf("call %d: error is %v, want a mismatch: %t", i+1, err, want)
+			}
+			if got := s.claimed(t).Fingerprint; len(got) > 1024 || !utf8.ValidString(got) || got == "" {
+				t.Errorf("stored fingerprint has %d bytes, %.100q, want up to 1024 of UTF-8", len(got), got)
+			}
+		}
 	}
 }
 

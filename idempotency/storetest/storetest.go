@@ -19,8 +19,9 @@ type Limiter interface {
 	Limited(t testing.TB, maxEntries int) idempotency.Store
 }
 
-// Test checks that a store keeps the rules that idempotency.Store documents. It calls newStore once for every subtest.
-// A store that needs closing is closed in t.Cleanup.
+// Test checks that a store keeps the rules that idempotency.Store documents. It calls newStore once for every subtest, and
+// once more before a subtest that only a Planter or a Limiter can pass, to see what the store is. A store that needs
+// closing is closed in t.Cleanup.
 func Test(t *testing.T, newStore func(t testing.TB) idempotency.Store) {
 	t.Helper()
 	for _, c := range storeChecks {

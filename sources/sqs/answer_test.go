@@ -171,3 +171,21 @@ func TestAnswerErrorOn(t *testing.T) {
 	h := newHandler(t, (&worker{}).handle, func(o *sqs.Options) { o.ErrorOn = batch.ErrorOnTotalFailure })
 	wantFailures(t, t.Context(), h, rawEvent())
 }
+
+// A middleware that changes the engine's record changes neither the name that a message is reported by nor the receipt
+// handle that its visibility is changed by.
+func TestAnswerNamesMessagesByTheirOwnID(t *testing.T) {
+	var c changer
+	w := &worker{errs: map[string]error{"m2": batch.RetryAfter(time.Minute, errors.New("no"))}}
+	h := newHandler(t, w.handle, concurrency(1), c.option, func(o *sqs.Options) {
+		o.Middleware = []batch.Middleware{func(next batch.Handler) batch.Handler {
+			return func(ctx context.Context, r *batch.Record) error {
+				r.ID = "trace of " + r.ID
+				return next(ctx, r)
+			}
+		}}
+	})
+	wantFailures(t, t.Context(), h, event(numbered(3)...), "m2")
+	w.wantOrder(t, "m1", "m2", "m3")
+	c.want(t, change(standardARN, "m2", time.Minute))
+}

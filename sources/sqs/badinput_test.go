@@ -244,3 +244,53 @@ func TestBadReserve(t *testing.T) {
 		}
 	}
 }
+
+// Identifiers with broken characters could be told apart in the event, and not any more when it is decoded: none passes for
+// another, and none runs. Only the message between them does.
+func TestBadIdentifiers(t *testing.T) {
+	for _, ids := range [][2]string{{"a\xff", "a\xfe"}, {`a\ud800`, `a\udfff`}, {`\ud800a`, "\xffa"}, {`a\ufffd`, `a\ud800`}} {
+		t.Run(fmt.Sprintf("%q", ids), func(t *testing.T) {
+			eachWay(t, func(t *testing.T, options func(*sqs.Options)) {
+				var logged logs
+				w := &worker{}
+				record := func(id string) string {
+					return strings.Replace(message{ID: "@"}.record(), `"messageId":"@"`, `"messageId":"`+id+`"`, 1)
+				}
+				payload := rawEvent(record(ids[0]), message{ID: "m2"}.record(), record(ids[1]))
+				response, err := newHandler(t, w.handle, options, logged.option).Invoke(t.Context(), payload)
+				if err != nil || len(answer(t, response)) == 0 {
+					t.Errorf("answer is %q, error is %v, want a failure", response, err)
+				}
+				w.want(t, "m2")
+				if n := strings.Count(logged.text(), `want text without broken characters`); n != 2 {
+					t.Errorf("%d lines about identifiers, want 2:\n%s", n, logged.text())
+				}
+			})
+		})
+	}
+}
+
+// However long what is wrong with an event is, the error that says so is short.
+func TestBadEventIsNotRepeated(t *testing.T) {
+	long := strings.Repeat("é", 1<<19)
+	for _, test := range []struct{ name, payload string }{
+		{"a member", `{"` + long + `":1}`},
+		{"many members", `{"` + long + `":1,"b` + long + `":2,"c` + long + `":3}`},
+		{"event source", `{"Records":[{"body":"","eventSource":"` + long + `"}]}`},
+		{"event source of a record with a name", `{"Records":[{"messageId":"m1","body":"","eventSource":"` + long + `"}]}`},
+		{"broken identifier", `{"Records":[{"messageId":"` + long + `\ud800","body":""}]}`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var logged logs
+			failed := errorHook{}
+			h := newHandler(t, (&worker{}).handle, logged.option, func(o *sqs.Options) { o.Hooks = []batch.Hook{failed} })
+			_, err := h.Invoke(t.Context(), []byte(test.payload))
+			for _, e := range failed {
+				err = errors.Join(err, e)
+			}
+			if err == nil || len(err.Error()) > 2000 {
+				t.Errorf("error has %d bytes, want one with a few", len(fmt.Sprint(err)))
+			}
+		})
+	}
+}

@@ -26,10 +26,6 @@ type messages[T any] struct {
 // (https://docs.aws.amazon.com/lambda/latest/api/API_CreateEventSourceMapping.html).
 const maxBatch = 10_000
 
-func (b *messages[T]) Start(length int) {
-	b.length = length
-}
-
 func (b *messages[T]) Member(name, value string) {
 	r := &b.parsing
 	switch name {

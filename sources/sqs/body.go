@@ -61,7 +61,7 @@ func (d *bodyDecoder[T]) decode(r *record, v *T) error {
 		if d.custom == nil {
 			err = &bodyError{err}
 		}
-		return fmt.Errorf("sqs: body of message %q is no %v: %w", r.id, reflect.TypeFor[T](), err)
+		return fmt.Errorf("sqs: body of message %q is not a valid %v: %w", r.id, reflect.TypeFor[T](), err)
 	}
 	return nil
 }

@@ -78,7 +78,7 @@ func TestBodyJSON(t *testing.T) {
 	testBody(t, `9007199254740993`, int64(9007199254740993))
 	testBody(t, `{"a":null}`, map[string]any{"a": nil})
 	testBody(t, `"2026-11-30T00:00:00Z"`, time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC))
-	testBody(t, `"AQI="`, [2]byte{}, "body of message \"m1\" is no [2]uint8") // as with encoding/json
+	testBody(t, `"AQI="`, [2]byte{}, "body of message \"m1\" is not a valid [2]uint8") // as with encoding/json
 	testBody(t, `null`, nullable{true})
 }
 
@@ -92,21 +92,21 @@ func (n *nullable) UnmarshalJSON(data []byte) error {
 
 // Null for a type that takes none leaves a zero value in encoding/json, and a handler would work with that.
 func TestBodyUndecodable(t *testing.T) {
-	isNull := `body of message "m1" is no sqs_test.order: found null`
+	isNull := `body of message "m1" is not a valid sqs_test.order: found null`
 	testBody(t, `null`, order{}, isNull)
 	testBody(t, " null\n", order{}, isNull)
 	testBody(t, "null"+strings.Repeat(" ", 100), order{}, isNull)
-	testBody(t, `null`, 0, "is no int: found null")
+	testBody(t, `null`, 0, "is not a valid int: found null")
 	testBody(t, `null`, [1]int{}, "found null")
-	testBody(t, ``, order{}, `body of message "m1" is no sqs_test.order: `, "EOF")
-	testBody(t, `{"id":`, order{}, `body of message "m1" is no sqs_test.order: `, "EOF")
-	testBody(t, `nul`, order{}, "is no sqs_test.order: ")
-	testBody(t, `null x`, order{}, "is no sqs_test.order: ")
-	testBody(t, `hello`, order{}, "is no sqs_test.order: ", "'h'")
-	testBody(t, `{"id":"1"} x`, order{}, "is no sqs_test.order: ")
-	testBody(t, `{"id":1}`, order{}, "is no sqs_test.order: ", "string")
-	testBody(t, `[]`, order{}, "is no sqs_test.order: ")
-	testBody(t, `300`, int8(0), "is no int8: ")
+	testBody(t, ``, order{}, `body of message "m1" is not a valid sqs_test.order: `, "EOF")
+	testBody(t, `{"id":`, order{}, `body of message "m1" is not a valid sqs_test.order: `, "EOF")
+	testBody(t, `nul`, order{}, "is not a valid sqs_test.order: ")
+	testBody(t, `null x`, order{}, "is not a valid sqs_test.order: ")
+	testBody(t, `hello`, order{}, "is not a valid sqs_test.order: ", "'h'")
+	testBody(t, `{"id":"1"} x`, order{}, "is not a valid sqs_test.order: ")
+	testBody(t, `{"id":1}`, order{}, "is not a valid sqs_test.order: ", "string")
+	testBody(t, `[]`, order{}, "is not a valid sqs_test.order: ")
+	testBody(t, `300`, int8(0), "is not a valid int8: ")
 }
 
 // Case 6: one undecodable message fails alone.

@@ -24,7 +24,7 @@ type Handler[T any] struct {
 	pipeline pipeline.Config
 	body     bodyDecoder[T]
 	key      func(*Message[T]) (string, error) // nil: the messageId
-	expiry   time.Duration                     // of keys
+	expiry   time.Duration                     // of keys, where messages may be older; otherwise 0
 	warned   atomic.Bool                       // that a message is older
 }
 
@@ -44,16 +44,13 @@ func NewHandler[T any](fn func(ctx context.Context, m *Message[T]) error, optFns
 		f(&options)
 	}
 	h := &Handler[T]{fn: fn, options: options} // a copy, which no option function has kept a pointer to
-	if err := h.options.validate(); err != nil {
-		return nil, err
-	}
 	key, err := keyFunction[T](&h.options)
-	if err != nil {
+	if err := errors.Join(h.options.validate(), err); err != nil {
 		return nil, err
 	}
 	if h.options.Idempotency != nil {
-		h.key, h.expiry = key, keyLife
-		if expiry := h.options.Idempotency.Options().Expiry; expiry > 0 {
+		h.key = key
+		if expiry := h.options.Idempotency.Options().Expiry; expiry > 0 && expiry < messageLife {
 			h.expiry = expiry
 		}
 	}
@@ -75,7 +72,8 @@ func (h *Handler[T]) Invoke(ctx context.Context, payload []byte) ([]byte, error)
 	return appendAnswer(nil, failed), nil
 }
 
-// Handle is Invoke with the types of aws-lambda-go, for tests. Do not give it to lambda.Start: the runtime would decode
+// Handle is Invoke with the types of aws-lambda-go, for tests. An event whose Records are nil is an error, as one without
+// Records is for Invoke. Do not give it to lambda.Start: the runtime would decode
 // the whole event first, and one broken record would reject all others.
 func (h *Handler[T]) Handle(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
 	payload, err := json.Marshal(event)
@@ -95,7 +93,7 @@ func (h *Handler[T]) Handle(ctx context.Context, event events.SQSEvent) (events.
 
 // invoke returns the identifiers of the failed messages.
 func (h *Handler[T]) invoke(ctx context.Context, payload []byte) (failed []string, err error) {
-	b := &messages[T]{handler: h}
+	b := &messages[T]{handler: h, length: len(payload)}
 	if err := envelope.Split(payload, b); err != nil {
 		return nil, fmt.Errorf("sqs: %w", err)
 	}

@@ -179,3 +179,10 @@ func TestHandlerHooks(t *testing.T) {
 		}
 	})
 }
+
+// An option function that is nil, as where an option depends on a condition, is skipped.
+func TestNilOptionFunction(t *testing.T) {
+	w := &worker{}
+	wantFailures(t, t.Context(), newHandler(t, w.handle, nil, concurrency(1), nil), event(numbered(2)...))
+	w.wantOrder(t, "m1", "m2")
+}

@@ -10,9 +10,13 @@ import (
 	"github.com/oncekit/oncekit/sources/internal/pipeline"
 )
 
-// keyLife is how long a key lives by default: SQS keeps a message up to 14 days
-// (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html), and one more.
-const keyLife = 15 * 24 * time.Hour
+// SQS keeps a message up to 14 days
+// (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html). A key lives a day
+// longer by default.
+const (
+	messageLife = 14 * 24 * time.Hour
+	keyLife     = messageLife + 24*time.Hour
+)
 
 // KeyOf is an option that takes the key of a message from its decoded body. T is the handler's: NewHandler returns an
 // error for another. An empty key is a missing one, see idempotency.Options.MissingKey.
@@ -78,7 +82,7 @@ func (h *Handler[T]) identify(m *Message[T]) (pipeline.Identity, error) {
 
 // warnOfAge says once that a message is older than its key lives: a redelivery of it may run again.
 func (h *Handler[T]) warnOfAge(v View) {
-	if h.warned.Load() {
+	if h.expiry == 0 || h.warned.Load() {
 		return
 	}
 	sent := v.SentAt()

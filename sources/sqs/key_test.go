@@ -306,3 +306,29 @@ func TestKeyHashedIsNotLogged(t *testing.T) {
 		}
 	})
 }
+
+// Two messages with one business key, of which the first is given up. The sink has that one only: the other comes back, and
+// runs then.
+func TestMaxAttemptsAndAnotherMessageWithTheKey(t *testing.T) {
+	for _, permanent := range []bool{false, true} {
+		var sunk []string
+		w := &worker{errs: failing("m1")}
+		if permanent {
+			w.errs["m1"] = batch.Permanent(errors.New("no"))
+		}
+		h := newHandler(t, w.handle, concurrency(1), guarded(t), func(o *sqs.Options) {
+			o.Key = func(sqs.View) (string, error) { return "order 1", nil }
+			o.MaxAttempts = 3
+			o.DeadLetter = func(_ context.Context, r *batch.Record, _ error) error { sunk = append(sunk, r.ID); return nil }
+		})
+		m1, m2 := message{ID: "m1", Receives: 3}, message{ID: "m2", Receives: 1}
+		wantFailures(t, t.Context(), h, event(m1, m2, m1), "m2")
+		w.wantOrder(t, "m1")
+		if len(sunk) != 1 || sunk[0] != "m1" {
+			t.Errorf("sink got %q, want m1", sunk)
+		}
+		m2.Receives = 2
+		wantFailures(t, t.Context(), h, event(m2))
+		w.wantOrder(t, "m2")
+	}
+}

@@ -6,9 +6,11 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/oncekit/oncekit/idempotency"
 	"github.com/oncekit/oncekit/sources/sqs"
 )
 
@@ -95,3 +97,26 @@ type panicking struct{ slog.Handler }
 
 func (panicking) Enabled(_ context.Context, level slog.Level) bool { return level == slog.LevelError }
 func (panicking) Handle(context.Context, slog.Record) error        { panic("no log") }
+
+// mute is a slog.Handler that panics at every line.
+type mute struct{ slog.Handler }
+
+func (mute) Enabled(context.Context, slog.Level) bool  { return true }
+func (mute) Handle(context.Context, slog.Record) error { panic("no log") }
+
+// A logger that panics changes neither what runs nor what is answered where sqs itself logs.
+func TestLoggingPanicsInWarnings(t *testing.T) {
+	quiet := func(o *sqs.Options) { o.Logger = slog.New(mute{}) }
+	t.Run("visibility fails", func(t *testing.T) {
+		c := changer{fail: func(context.Context) error { return errors.New("access denied") }}
+		w := &worker{errs: map[string]error{"m1": retryAfter(time.Minute)}}
+		wantFailures(t, t.Context(), newHandler(t, w.handle, quiet, c.option), event(numbered(2)...), "m1")
+		w.want(t, "m1", "m2")
+	})
+	t.Run("old message", func(t *testing.T) {
+		w := &worker{}
+		guard := guarded(t, func(o *idempotency.Options) { o.Expiry = time.Hour })
+		wantFailures(t, t.Context(), newHandler(t, w.handle, quiet, guard), event(message{ID: "m1", Sent: time.Now().Add(-2 * time.Hour)}))
+		w.want(t, "m1")
+	})
+}

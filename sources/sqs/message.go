@@ -13,9 +13,9 @@ import (
 )
 
 // Message is a message of a queue, with its body decoded into a T. It is the handler's to keep, but as long as it is kept,
-// so is the text of the whole batch, up to 6 MB; Body does not hold on to that. A test of a handler can
-// make one by a literal, &Message[T]{Body: body}; the methods of View then return zero values. To have those set too,
-// send the message through Handler.Handle or package sqstest.
+// so is the text of the whole batch, up to 6 MB; Body does not hold on to that. A test of a handler can make one by a
+// literal, &Message[T]{Body: body}; the methods of View then return zero values. To have those set too, send the message
+// through Handler.Handle or package sqstest.
 type Message[T any] struct {
 	// Body is the decoded body.
 	Body T

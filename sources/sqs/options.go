@@ -10,6 +10,13 @@ import (
 
 // Options are the options of a Handler. The zero value is a good default, but for Idempotency.
 type Options struct {
+	// In middleware, hooks and DeadLetter, Record.Value is the handler's *Message[T]. If the body could not be decoded,
+	// Body is zero there and RawBody has the text.
+	//
+	// MaxAttempts counts receives, as SQS does: also those that were skipped, in progress elsewhere or throttled. A
+	// message behind a failing one of its FIFO group may so be given up at its first failure. With
+	// idempotency.Options.CountAttempts it counts starts of the handler instead. A body that cannot be decoded or a
+	// missing key is given up at MaxAttempts, a key that was used with another payload at once.
 	batch.Options
 
 	// Idempotency is the guard that keeps finished messages from running again. Nil means that there is none: a message
@@ -24,7 +31,7 @@ type Options struct {
 
 	// Fingerprint returns a fingerprint of what the key stands for, for example BodySHA256. A message with the key of
 	// another and a different fingerprint fails with idempotency.ErrFingerprintMismatch, instead of passing for the
-	// other. Nil means none.
+	// other. It is stored as it is, so it should be a hash. Nil means none.
 	Fingerprint func(v View) (string, error)
 
 	// Decode decodes a body, of which it may keep the bytes, into v, a pointer to the handler's T. Nil means that a
@@ -34,7 +41,8 @@ type Options struct {
 	Decode func(body []byte, v any) error
 
 	// Visibility changes when failed messages come back: those whose error is a batch.RetryAfter, after its delay, and
-	// those that are in progress elsewhere, when they are free. Nil means that all failed messages come back when the
+	// those that are in progress elsewhere, when they are free. On a FIFO queue the rest of such a message's group comes
+	// back with it. Nil means that all failed messages come back when the
 	// queue's visibility timeout ends. The function's role needs sqs:ChangeMessageVisibility for it.
 	Visibility Visibility
 

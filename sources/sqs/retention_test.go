@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -142,5 +143,54 @@ func TestRetentionOfAChangedBody(t *testing.T) {
 	wantFailures(t, t.Context(), h, payload)
 	if diff := cmp.Diff(string(want), string(payload)); diff != "" {
 		t.Errorf("payload (-want +got):\n%s", diff)
+	}
+}
+
+// keptJSON and keptText are decoded by methods that keep the bytes they are given, as they should not.
+type (
+	keptJSON []byte
+	keptText struct{ text []byte }
+)
+
+func (k *keptJSON) UnmarshalJSON(data []byte) error { *k = data; return nil }
+func (k *keptText) UnmarshalText(text []byte) error { k.text = text; return nil }
+
+// A body that is decoded into bytes that it was only lent is the message's own all the same, in the handler and after it.
+func TestRetentionByUnmarshalers(t *testing.T) {
+	type kept struct {
+		JSON keptJSON
+		Text keptText
+		Map  map[string]*keptJSON
+	}
+	const n = 1000
+	messages := numbered(n)
+	for i := range messages {
+		id := messages[i].ID
+		messages[i].Body = fmt.Sprintf(`{"JSON":{"id":%q},"Text":%q,"Map":{"a":[%q]}}`, id, id, id)
+	}
+	check := func(m *sqs.Message[kept]) error {
+		got := fmt.Sprintf("%s %s %s", m.Body.JSON, m.Body.Text.text, *m.Body.Map["a"])
+		if want := fmt.Sprintf(`{"id":%q} %s [%q]`, m.ID(), m.ID(), m.ID()); got != want {
+			return fmt.Errorf("body of %s is %s", m.ID(), got)
+		}
+		return nil
+	}
+	var mu sync.Mutex
+	var all []*sqs.Message[kept]
+	h := newHandler(t, func(_ context.Context, m *sqs.Message[kept]) error {
+		runtime.Gosched() // others are decoded meanwhile
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, m)
+		return check(m)
+	}, concurrency(10))
+	wantFailures(t, t.Context(), h, event(messages...))
+	if len(all) != n {
+		t.Errorf("%d messages ran, want %d", len(all), n)
+	}
+	for _, m := range all {
+		if err := check(m); err != nil {
+			t.Fatal("after the batch: ", err)
+		}
 	}
 }

@@ -25,13 +25,16 @@ func hasUnmarshaler(t reflect.Type, seen map[reflect.Type]bool) bool {
 		return false
 	}
 	seen[t] = true
+	if t.Kind() == reflect.Pointer {
+		return hasUnmarshaler(t.Elem(), seen) // which has its methods
+	}
 	for _, u := range unmarshalers {
 		if t.Implements(u) || reflect.PointerTo(t).Implements(u) {
 			return true
 		}
 	}
 	switch t.Kind() {
-	case reflect.Array, reflect.Slice, reflect.Pointer:
+	case reflect.Array, reflect.Slice:
 		return hasUnmarshaler(t.Elem(), seen)
 	case reflect.Map:
 		return hasUnmarshaler(t.Key(), seen) || hasUnmarshaler(t.Elem(), seen)

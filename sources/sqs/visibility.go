@@ -150,6 +150,9 @@ func visibilityContext(ctx context.Context) (context.Context, context.CancelFunc
 // visibilityChanges returns what to ask for. On a FIFO queue a group is delivered again when the last of its messages
 // is visible, so all that are reported get the longest timeout that one of them asks for.
 func visibilityChanges(report *batch.Report, records []record) []VisibilityChange {
+	if report.Failed() == 0 {
+		return nil
+	}
 	groups := map[string]time.Duration{}
 	limit := max(maxVisibility-report.Duration.Truncate(time.Second), 0)
 	for i := range report.Results {
@@ -166,8 +169,10 @@ func visibilityChanges(report *batch.Report, records []record) []VisibilityChang
 		if r.Record.Lane != "" {
 			timeout, ok = groups[r.Record.Lane]
 		}
-		handle := View{&records[i]}.ReceiptHandle()
-		if ok && !r.Outcome.Done() && handle != "" {
+		if !ok || r.Outcome.Done() {
+			continue
+		}
+		if handle := (View{&records[i]}).ReceiptHandle(); handle != "" {
 			changes = append(changes, VisibilityChange{QueueARN: records[i].arn, ReceiptHandle: handle, Timeout: timeout})
 		}
 	}

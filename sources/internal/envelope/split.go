@@ -13,8 +13,6 @@ import (
 
 // Visitor is told of the records of an event, in their order.
 type Visitor interface {
-	// Start is called at the beginning of the Records array, with the length of the event in bytes.
-	Start(length int)
 	// Member is called for each member of a record that is an object. The value is JSON.
 	Member(name, value string)
 	// End is called after the members of a record, with all of it. A record that is no object has no members.
@@ -44,11 +42,11 @@ func (s *splitter) event() error {
 	case '{':
 	case 0:
 		_, err := s.decoder.ReadToken()
-		if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF
-		}
-		return fmt.Errorf("event is not JSON: %w", err)
+		return notJSON(err)
 	default:
+		if _, err := s.decoder.ReadValue(); err != nil {
+			return notJSON(err)
+		}
 		return fmt.Errorf("event is %s, want an object with Records", kindName(kind))
 	}
 	if _, err := s.decoder.ReadToken(); err != nil {
@@ -98,7 +96,6 @@ func (s *splitter) records() error {
 	if _, err := s.decoder.ReadToken(); err != nil {
 		return notJSON(err)
 	}
-	s.visitor.Start(len(s.text))
 	for s.decoder.PeekKind() != ']' {
 		if err := s.record(); err != nil {
 			return err

@@ -16,14 +16,11 @@ type visited struct {
 	Members map[string]string
 }
 
-// collector is a visitor that keeps what it is told, the last of several arrays only.
+// collector is a visitor that keeps what it is told.
 type collector struct {
-	starts  int
 	members map[string]string
 	records []visited
 }
-
-func (c *collector) Start(int) { c.starts++; c.records = nil }
 
 func (c *collector) Member(name, value string) {
 	if c.members == nil {

@@ -45,8 +45,8 @@ func TestHandlerContext(t *testing.T) {
 		{"a lease longer than the invocation", time.Minute, time.Hour, 0, 59 * time.Second, time.Hour},
 		{"a lease shorter than the invocation", time.Minute, 30 * time.Second, 0, 29 * time.Second, 30 * time.Second},
 		{"the default lease", 0, 0, 0, 59 * time.Second, time.Minute},
-		{"a timeout", time.Minute, 0, 20 * time.Second, 20 * time.Second, 21 * time.Second},
-		{"a timeout, no deadline", 0, 0, 20 * time.Second, 20 * time.Second, 21 * time.Second},
+		{"a timeout", time.Minute, 0, 20 * time.Second, 20 * time.Second, 22 * time.Second},
+		{"a timeout, no deadline", 0, 0, 20 * time.Second, 20 * time.Second, 22 * time.Second},
 		{"a timeout longer than the invocation", time.Minute, 0, time.Hour, 59 * time.Second, time.Minute},
 		{"a lease shorter than the timeout", time.Minute, 10 * time.Second, 20 * time.Second, 9 * time.Second, 10 * time.Second},
 	} {

@@ -43,9 +43,11 @@ type Config struct {
 	Wait time.Duration
 }
 
-// sinkTime is how much longer the lease of a record with a timeout of its own is for the sink, which may have to take it
-// after the handler has used up the timeout.
-const sinkTime = 5 * time.Second
+// How much longer than the timeout the work of a record may take by its claim.
+const (
+	claimTime = time.Second     // for the claim's reply, after which the handler's time begins
+	sinkTime  = 5 * time.Second // for the sink as well, after the handler has used up its time
+)
 
 // Run runs a batch.
 func Run(ctx context.Context, records []batch.Record, source Source, config *Config) *batch.Report {
@@ -64,8 +66,12 @@ func Run(ctx context.Context, records []batch.Record, source Source, config *Con
 	if options.Wait != 0 {
 		g.wait = options.Wait
 	}
-	if g.timeout = config.Batch.Timeout; g.timeout > 0 && config.Batch.DeadLetter != nil {
-		g.timeout += sinkTime
+	if timeout := config.Batch.Timeout; timeout > 0 {
+		more := claimTime
+		if config.Batch.DeadLetter != nil {
+			more = sinkTime
+		}
+		g.timeout = max(timeout, timeout+more) // unless there is no such number
 	}
 	return batch.RunStages(ctx, records, g, config.Batch)
 }

@@ -65,9 +65,10 @@ type entry struct {
 	message   *message
 	element   *list.Element // nil once the entry has left the queue
 	visibleAt time.Time
-	receipt   string // the newest receipt handle, "" before the first receive
-	receives  int    // from this queue
-	earlier   int    // from the queues that dead-lettered the message
+	received  time.Time // under the newest receipt handle
+	receipt   string    // the newest receipt handle, "" before the first receive
+	receives  int       // from this queue
+	earlier   int       // from the queues that dead-lettered the message
 	first     time.Time
 	extra     bool // a duplicate; it leaves none behind itself
 }
@@ -185,7 +186,9 @@ func (q *Queue) broadcast() {
 
 // ChangeVisibility makes a message in flight visible after timeout, counted from now, which is 0 to 12 hours. A
 // timeout of 0 makes it visible at once. It returns ErrNotInFlight, and changes nothing, unless receiptHandle is
-// that of the newest receive of a message in flight.
+// that of the newest receive of a message in flight. A timeout that would end later than 12 hours after that receive is
+// refused too: changes do not add up to more
+// (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibility.html).
 //
 // In a FIFO queue a message that is visible again is delivered only when no other message of its group is in flight.
 func (q *Queue) ChangeVisibility(ctx context.Context, receiptHandle string, timeout time.Duration) error {
@@ -202,7 +205,12 @@ func (q *Queue) ChangeVisibility(ctx context.Context, receiptHandle string, time
 	if e == nil || !e.inFlight(now) {
 		return fmt.Errorf("%w %q", ErrNotInFlight, receiptHandle)
 	}
-	e.visibleAt = now.Add(timeout)
+	visibleAt := now.Add(timeout)
+	if total := visibleAt.Sub(e.received); total > maxVisibilityTimeout {
+		return fmt.Errorf("sqstest: visibility timeout is %v, %v after the receive, but must end within 12h of it; AWS says: "+
+			"Total VisibilityTimeout for the message is beyond the limit [43200 seconds]", timeout, now.Sub(e.received))
+	}
+	e.visibleAt = visibleAt
 	q.broadcast()
 	return nil
 }

@@ -62,7 +62,7 @@ func (q *Queue) receive(now time.Time, gather *time.Time) *batch {
 
 		delete(q.receipts, e.receipt)
 		q.receipts[handle] = e
-		e.receipt, e.first, e.visibleAt = handle, first, now.Add(q.options.visibility())
+		e.receipt, e.first, e.received, e.visibleAt = handle, first, now, now.Add(q.options.visibility())
 		e.receives++
 		e.message.received = append(e.message.received, now)
 		q.stats.Receives++

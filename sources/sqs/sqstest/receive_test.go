@@ -263,6 +263,42 @@ func TestChangeVisibility(t *testing.T) {
 	})
 }
 
+// Twelve hours are the most that a receive can last, however often its timeout is changed.
+func TestChangeVisibilityBeyondTheLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, "orders", func(o *sqstest.Options) { o.FunctionTimeout = time.Hour })
+		send(t, q, sqstest.Message{Body: "a"})
+		now := since()
+		var at []float64
+		drain(t, q, each(func(ctx context.Context, m events.SQSMessage) error {
+			if at = append(at, now()); len(at) > 2 {
+				return nil
+			}
+			change := func(timeout time.Duration, refused bool) {
+				t.Helper()
+				err := q.ChangeVisibility(ctx, m.ReceiptHandle, timeout)
+				const want = "Total VisibilityTimeout for the message is beyond the limit [43200 seconds]"
+				if (err != nil) != refused || refused && !strings.Contains(err.Error(), want) {
+					t.Errorf("a timeout of %v gives %v, want it refused: %v", timeout, err, refused)
+				}
+			}
+			change(12*time.Hour, false)
+			time.Sleep(time.Minute)
+			change(12*time.Hour-time.Minute+1, true)
+			change(12*time.Hour, true)
+			change(time.Hour, false)
+			time.Sleep(29 * time.Minute)
+			change(11*time.Hour+30*time.Minute+1, true)
+			change(11*time.Hour+30*time.Minute, false)
+			return errNo
+		}))
+		// The limit is that of each receive.
+		if diff := cmp.Diff([]float64{0, 12 * 3600, 24 * 3600}, at); diff != "" {
+			t.Errorf("received at (-want +got):\n%s", diff)
+		}
+	})
+}
+
 // A message whose visibility timeout has run out is not in flight any more, even before it is received again.
 func TestChangeVisibilityTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

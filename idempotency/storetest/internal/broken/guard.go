@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/oncekit/oncekit/idempotency"
 )
@@ -108,7 +109,7 @@ func (g *Guard) request(ctx context.Context, key, fingerprint string) idempotenc
 		expiry = after
 	}
 	return idempotency.ClaimRequest{
-		Key: g.key(key), Owner: g.newOwner(), Fingerprint: fingerprint,
+		Key: g.key(key), Owner: g.newOwner(), Fingerprint: g.fingerprint(fingerprint),
 		Now: now, Lease: lease, Expiry: expiry, Skew: g.options.Skew,
 	}
 }
@@ -145,6 +146,20 @@ func (g *Guard) key(key string) string {
 		key = prefix + hex.EncodeToString(sum[:])
 	}
 	return g.namespace + "#" + key
+}
+
+func (g *Guard) fingerprint(fingerprint string) string {
+	long, text := len(fingerprint) > 1024, utf8.ValidString(fingerprint)
+	switch {
+	case !long && text, g.is(PrintVerbatim):
+		return fingerprint
+	case long && g.is(PrintCut):
+		return fingerprint[:1024]
+	case !text && g.is(PrintMadeText):
+		return strings.ToValidUTF8(fingerprint, "?")
+	}
+	sum := sha256.Sum256([]byte(fingerprint))
+	return hex.EncodeToString(sum[:])
 }
 
 func (g *Guard) undecided(ctx context.Context, r idempotency.ClaimRequest, err error, fn work) ([]byte, bool, error) {
