@@ -2,9 +2,7 @@ package batch
 
 import (
 	"context"
-	"errors"
 	"log/slog"
-	"runtime/debug"
 	"sync"
 	"time"
 )
@@ -117,34 +115,6 @@ func (e *engine) contexts() {
 	detached, cancelDetached := context.WithDeadline(detached, deadline)
 	e.handlers, e.detached = handlers, detached
 	e.cancelHandlers, e.cancelDetached = cancelHandlers, cancelDetached
-}
-
-// middleware makes the handler of the batch. If a middleware panics instead, every record fails with that.
-func (e *engine) middleware() {
-	if len(e.options.Middleware) == 0 {
-		return
-	}
-	e.gates = make([]gate, len(e.records))
-	defer func() {
-		if value := recover(); value != nil {
-			err := &PanicError{Value: value, Stack: debug.Stack()}
-			e.run = func(context.Context, *Record) error { return err }
-		}
-	}()
-	e.run = func(ctx context.Context, r *Record) error {
-		if r == nil || r.position == 0 {
-			return errors.New("batch: middleware handed on a record of its own making, want the one it was given")
-		}
-		gate := &e.gates[r.position-1]
-		if !gate.enter() {
-			return errors.New("batch: middleware called the handler after it had returned")
-		}
-		defer gate.leave()
-		return e.stages.Run(ctx, r.position-1)
-	}
-	for i := len(e.options.Middleware) - 1; i >= 0; i-- {
-		e.run = e.options.Middleware[i](e.run)
-	}
 }
 
 // take hands the calling worker the ready record with the lowest index, and waits for one. It returns -1 if there will

@@ -36,12 +36,13 @@ type Options struct {
 	// in input order. The limit is MaxConcurrency.
 	Concurrency int
 
-	// Reserve is kept of the batch's time, that is, of what is left until the deadline of its context, to finish and
-	// answer: this long before the deadline no record is started any more and the contexts of running handlers are
-	// cancelled, and half of it before the deadline the answer goes out. 0 means DefaultReserve or a tenth of the time
-	// left at the start, whichever is less. Negative means none: records start and run until the deadline, and have a
-	// second after it to return, if anyone still waits. More than half of the time left is cut down to that, which is
-	// logged. A context that is cancelled before its deadline, or that has none, ends the batch with a second of grace.
+	// Reserve is how long before the deadline of its context a batch begins to end: no record is started any more, and
+	// the contexts of running handlers are cancelled. At half of it the answer goes out. 0 means DefaultReserve or a
+	// tenth of the time left at the start, whichever is less.
+	//
+	// More than half of the time left is cut down to that, which is logged. Negative means none: records start and run
+	// until the deadline, and have a second after it to return, if anyone still waits. A context that is cancelled before
+	// its deadline, or that has none, also ends the batch with a second of grace.
 	Reserve time.Duration
 
 	// Timeout is how long the handler of one record may run before its context is cancelled. A handler that ignores that
@@ -81,7 +82,9 @@ type Options struct {
 	// Hooks are called as a batch goes on. Each implements at least one of the OnXxx interfaces.
 	Hooks []Hook
 
-	// Logger gets a line for each failed record and a summary for each batch. Nil means slog.Default().
+	// Logger gets a line for each failed record, at Error, and for each that is in progress elsewhere, dead-lettered or
+	// unrecorded, at Warn; and a summary of each batch in which something failed, at Info. Skipped records, and the
+	// summaries of batches in which all went well, are at Debug: what is logged costs money. Nil means slog.Default().
 	Logger *slog.Logger
 }
 
@@ -102,8 +105,8 @@ func (o *Options) Validate() error {
 		check(m != nil, fmt.Sprintf("Middleware[%d]", i), "nil", "a function")
 	}
 	for i, h := range o.Hooks {
-		check(isHook(h), fmt.Sprintf("Hooks[%d]", i), fmt.Sprintf("a %T", h),
-			"a type with at least one of OnBatchStarted, OnRecordFinished, OnBatchFinished")
+		check(isHook(h), fmt.Sprintf("Hooks[%d]", i), fmt.Sprintf("of type %T", h),
+			"one with at least one of OnBatchStarted, OnRecordFinished, OnBatchFinished")
 	}
 	return errors.Join(errs...)
 }

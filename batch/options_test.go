@@ -32,9 +32,9 @@ func TestValidate(t *testing.T) {
 		{"unknown ErrorOn", batch.Options{ErrorOn: 3}, "batch: Options.ErrorOn is 3, want one of the ErrorOn constants"},
 		{"nil middleware", batch.Options{Middleware: []batch.Middleware{pass, nil}}, "batch: Options.Middleware[1] is nil, want a function"},
 		{"nil hook", batch.Options{Hooks: []batch.Hook{nil}},
-			"batch: Options.Hooks[0] is a <nil>, want a type with at least one of OnBatchStarted, OnRecordFinished, OnBatchFinished"},
+			"batch: Options.Hooks[0] is of type <nil>, want one with at least one of OnBatchStarted, OnRecordFinished, OnBatchFinished"},
 		{"no hook", batch.Options{Hooks: []batch.Hook{startedFunc(func() {}), time.Second}},
-			"batch: Options.Hooks[1] is a time.Duration, want a type with at least one of OnBatchStarted, OnRecordFinished, OnBatchFinished"},
+			"batch: Options.Hooks[1] is of type time.Duration, want one with at least one of OnBatchStarted, OnRecordFinished, OnBatchFinished"},
 		{"all wrong", batch.Options{Concurrency: -1, Timeout: -1, MaxAttempts: -1, ErrorOn: 200,
 			Middleware: []batch.Middleware{nil}, Hooks: []batch.Hook{1}},
 			strings.Join([]string{
@@ -43,7 +43,7 @@ func TestValidate(t *testing.T) {
 				"batch: Options.MaxAttempts is -1, want 0 (for no limit) or more",
 				"batch: Options.ErrorOn is 200, want one of the ErrorOn constants",
 				"batch: Options.Middleware[0] is nil, want a function",
-				"batch: Options.Hooks[0] is a int, want a type with at least one of OnBatchStarted, OnRecordFinished, OnBatchFinished",
+				"batch: Options.Hooks[0] is of type int, want one with at least one of OnBatchStarted, OnRecordFinished, OnBatchFinished",
 			}, "\n")},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -28,10 +28,3 @@ type Record struct {
 // Handler handles one record. Returning nil means that the record is done. An error wrapped by Permanent means that
 // trying again is useless, one made by RetryAfter that it is useful only later, any other that it may be tried again.
 type Handler func(ctx context.Context, r *Record) error
-
-// Middleware puts a function around a Handler, as in net/http. It hands next the record it was given, or does not call
-// next at all and decides the outcome by what it returns. It is called once for each batch, to make the batch's handler.
-//
-// A middleware that returns before next does, as one that enforces a timeout may, gains nothing by that: the record waits
-// for its handler, since its claim must not be given up while the handler runs.
-type Middleware func(next Handler) Handler

@@ -15,15 +15,12 @@ func newTwins(records []Record) twins {
 	}
 }
 
-// leader returns the record that i follows, or -1 if i is the first with its key and leads from now on. The record has
-// its Key by now.
+// leader returns the record that i follows, or -1 if i is the first with its key and leads from now on. The record has a
+// key or an ID.
 func (t *twins) leader(i int) int {
 	x, name := &t.byKey, t.records[i].Key
 	if name == "" {
 		x, name = &t.byID, t.records[i].ID
-	}
-	if name == "" {
-		return -1
 	}
 	s := x.find(name, len(t.records))
 	if s.record > 0 {

@@ -90,10 +90,8 @@ func (c *Claim) schedule(ctx context.Context) bool {
 // margin is how long before an end work must stop, to leave time to complete: as long as a batch reserves by default.
 func margin(left time.Duration) time.Duration { return min(time.Second, left/10) }
 
-// Outlasts reports whether the lease ends after t, by time.Now: work whose context ends at t needs no other limit.
-func (c *Claim) Outlasts(t time.Time) bool { return t.Before(c.end) }
-
-// End returns when the lease ends, by time.Now. It is zero for unprotected work.
+// End returns when the lease ends, by time.Now. Work whose context ends before that needs no other limit. It is zero for
+// unprotected work.
 func (c *Claim) End() time.Time { return c.end }
 
 // claim asks the store for the key. Where ctx has no end of its own it waits no longer than the work could last.

@@ -83,7 +83,7 @@ func call[R any](ctx context.Context, claim *Claim, fn func(context.Context) (R,
 		if end, ok := invocationDeadline(ctx); ok {
 			work = WithInvocationDeadline(work, end) // for guarded work inside fn
 		}
-		limited, cancel := context.WithDeadlineCause(work, deadline, ErrLeaseTooShort)
+		limited, cancel := context.WithDeadlineCause(work, deadline, ErrLeaseEnding)
 		defer cancel()
 		work = limited
 	}

@@ -35,6 +35,9 @@ var (
 	// configuration: the table does not exist, access is denied.
 	ErrStoreUnusable = errors.New("idempotency: store is unusable")
 
+	// ErrLeaseEnding is the cause with which the context of work ends, a little before the lease of its claim does.
+	ErrLeaseEnding = errors.New("idempotency: lease is about to end")
+
 	// ErrLeaseTooShort means that no time was left to start work under a claim, because the lease or the invocation was
 	// about to end. The work did not start.
 	ErrLeaseTooShort = errors.New("idempotency: no time left to start under the claim")

@@ -216,7 +216,7 @@ func TestBadOptions(t *testing.T) {
 		{func(o *sqs.Options) { o.Timeout = -time.Second }, []string{"Options.Timeout is -1s"}},
 		{func(o *sqs.Options) { o.MaxAttempts, o.ErrorOn = -1, 3 }, []string{"Options.MaxAttempts is -1", "Options.ErrorOn is 3"}},
 		{func(o *sqs.Options) { o.Middleware = []batch.Middleware{nil} }, []string{"Options.Middleware[0] is nil"}},
-		{func(o *sqs.Options) { o.Hooks = []batch.Hook{"hook"} }, []string{"Options.Hooks[0] is a string"}},
+		{func(o *sqs.Options) { o.Hooks = []batch.Hook{"hook"} }, []string{"Options.Hooks[0] is of type string"}},
 		{func(o *sqs.Options) { o.Concurrency, o.Fingerprint = -2, sqs.BodySHA256 },
 			[]string{"Options.Concurrency is -2", "sqs: Options.Fingerprint is set, but Options.Idempotency is nil"}},
 	} {

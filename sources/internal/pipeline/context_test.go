@@ -25,12 +25,12 @@ func TestHandlerContextEnds(t *testing.T) {
 	}{
 		{"default reserve", 0, 0, 0, 59 * time.Second, batch.ErrDeadlineNear, true},
 		{"short reserve", 100 * time.Millisecond, 0, 0, 59900 * time.Millisecond, batch.ErrDeadlineNear, true},
-		{"no reserve", -1, 0, 0, 59 * time.Second, idempotency.ErrLeaseTooShort, false},
+		{"no reserve", -1, 0, 0, 59 * time.Second, idempotency.ErrLeaseEnding, false},
 		{"long reserve", 10 * time.Second, 0, 0, 50 * time.Second, batch.ErrDeadlineNear, true},
 		{"lease longer than the invocation", 100 * time.Millisecond, time.Hour, 0, 59900 * time.Millisecond, batch.ErrDeadlineNear, true},
-		{"lease shorter than the invocation", 0, 30 * time.Second, 0, 29 * time.Second, idempotency.ErrLeaseTooShort, false},
+		{"lease shorter than the invocation", 0, 30 * time.Second, 0, 29 * time.Second, idempotency.ErrLeaseEnding, false},
 		{"timeout", 0, 0, 20 * time.Second, 20 * time.Second, batch.ErrTimeout, false},
-		{"lease shorter than the timeout", 0, 10 * time.Second, 20 * time.Second, 9 * time.Second, idempotency.ErrLeaseTooShort, false},
+		{"lease shorter than the timeout", 0, 10 * time.Second, 20 * time.Second, 9 * time.Second, idempotency.ErrLeaseEnding, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

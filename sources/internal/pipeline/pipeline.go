@@ -151,13 +151,13 @@ func (g *guarded) Admit(ctx context.Context, i int) batch.Admission {
 	}
 	e.claim = claim
 	a := batch.Admission{
-		Context: claim.Context(ctx), Attempt: claim.Attempt(), Deadline: claim.Deadline(), Cause: idempotency.ErrLeaseTooShort,
+		Context: claim.Context(ctx), Attempt: claim.Attempt(), Deadline: claim.Deadline(), Cause: idempotency.ErrLeaseEnding,
 	}
 	if g.config.Batch.DeadLetter != nil {
 		// The sink works inside the claim, and leaves half of what is left after the handler to complete or release it in.
 		a.End = a.Deadline.Add(claim.End().Sub(a.Deadline) / 2)
 	}
-	if cut, ok := ctx.Deadline(); ok && claim.Outlasts(cut) {
+	if cut, ok := ctx.Deadline(); ok && cut.Before(claim.End()) {
 		a.Deadline = time.Time{} // the batch cuts its handlers off before the lease ends: no context a record
 	}
 	return a
