@@ -73,7 +73,7 @@ func (c *Claim) schedule(ctx context.Context) bool {
 	if c.guard.options.Clock != nil {
 		c.claimed = c.guard.options.Clock()
 	}
-	c.lease = floorMillisecond(c.claimed.Add(lease))
+	c.lease = wholeMilliseconds(c.claimed.Add(lease))
 	if lease = c.lease.Sub(c.claimed); lease < time.Millisecond {
 		return false // too little to end anything before it
 	}
@@ -141,11 +141,7 @@ func (c *Claim) expiry() time.Duration {
 	}
 }
 
-// floorMillisecond and ceilSecond round as stores keep times. Time.Truncate would do, for ten times as much work.
-func floorMillisecond(t time.Time) time.Time {
-	return t.Round(0).Add(-time.Duration(t.Nanosecond()) % time.Millisecond)
-}
-
+// ceilSecond rounds up, as stores keep whole seconds. Time.Truncate would do, for ten times as much work.
 func ceilSecond(t time.Time) time.Time {
 	if fraction := time.Duration(t.Nanosecond()); fraction > 0 {
 		return t.Round(0).Add(time.Second - fraction)

@@ -1,9 +1,11 @@
 package idempotency
 
 import (
-	"container/heap"
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -22,17 +24,17 @@ type MemoryOptions struct {
 //
 // It has no clock of its own: time is what the requests say, so whoever sets the guard's clock has set the store's.
 //
-// The store is bounded. Every claim drops up to two expired entries, so what is dead does not pile up; when the store is
-// full of claims and completions that are still good, Claim returns ErrStoreFull. It forgets none of them to make room.
+// The store is bounded. What has expired is dropped now and then; when the store is full of claims and completions that
+// are still good, Claim returns ErrStoreFull. It forgets none of them to make room.
 //
 // A method whose context is done returns the context's error and changes nothing, as a store behind a network would.
 type MemoryStore struct {
 	options MemoryOptions
 
 	mu      sync.Mutex
-	items   map[string]*memoryItem
-	seconds map[int64]*memorySecond // the same items by the second in which they expire
-	queue   memoryQueue             // these seconds, the earliest in front
+	entries map[string]Entry
+	sweepAt int   // how many entries are enough to look for expired ones
+	next    int64 // none expires before the end of this second
 }
 
 // NewMemoryStore returns an empty store. A wrong option is reported by Validate, which New calls.
@@ -63,22 +65,21 @@ func (s *MemoryStore) Claim(ctx context.Context, r ClaimRequest) (ClaimResult, e
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
-	it := s.items[r.Key]
+	old, held := s.entries[r.Key]
 	tookOver, attempts := false, 0
 	switch {
-	case it == nil:
-		s.dropExpired(r.Now, r.Skew)
-		if len(s.items) >= s.maxEntries() {
+	case !held:
+		if !s.makeRoom(r.Now, r.Skew) {
 			return ClaimResult{}, ErrStoreFull
 		}
-	case it.entry.Status == InProgress && it.entry.Owner == r.Owner:
-		return ClaimResult{Claimed: true, Entry: it.copy()}, nil // the request was sent twice
-	case !it.free(r.Now, r.Skew):
-		return ClaimResult{Entry: it.copy()}, nil
+	case old.Status == InProgress && old.Owner == r.Owner:
+		return ClaimResult{Claimed: true, Entry: cloned(old)}, nil // the request was sent twice
+	case !free(&old, r.Now, r.Skew):
+		return ClaimResult{Entry: cloned(old)}, nil
 	default:
-		tookOver = it.entry.Status == InProgress && it.entry.Lease.UnixMilli() > 0 // 0: it was released
-		if !it.expired(r.Now) {
-			attempts = it.entry.Attempts
+		tookOver = old.Status == InProgress && old.Lease.UnixMilli() > 0 // 0: it was released
+		if !expired(&old, r.Now) {
+			attempts = old.Attempts
 		}
 	}
 	if r.CountAttempts {
@@ -92,7 +93,7 @@ func (s *MemoryStore) Claim(ctx context.Context, r ClaimRequest) (ClaimResult, e
 		Expiry:      wholeSeconds(r.Expiry),
 		Attempts:    attempts,
 	}
-	s.set(it, r.Key, e)
+	s.set(r.Key, e)
 	return ClaimResult{Claimed: true, TookOver: tookOver, Entry: e}, nil
 }
 
@@ -104,20 +105,19 @@ func (s *MemoryStore) Complete(ctx context.Context, r CompleteRequest) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
-	it := s.items[r.Key]
-	if it == nil || it.entry.Owner != r.Owner {
+	e, held := s.entries[r.Key]
+	switch {
+	case !held || e.Owner != r.Owner:
 		return ErrClaimLost
-	}
-	if it.entry.Status == Completed {
+	case e.Status == Completed:
 		return nil
-	}
-	if it.expired(r.Now) {
+	case expired(&e, r.Now):
 		return ErrClaimLost
 	}
-	s.set(it, r.Key, Entry{
+	s.set(r.Key, Entry{
 		Status:      Completed,
 		Owner:       r.Owner,
-		Fingerprint: it.entry.Fingerprint,
+		Fingerprint: e.Fingerprint,
 		Expiry:      wholeSeconds(r.Expiry),
 		Data:        slices.Clone(r.Data),
 	})
@@ -132,24 +132,23 @@ func (s *MemoryStore) Release(ctx context.Context, r ReleaseRequest) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
-	it := s.items[r.Key]
+	e, held := s.entries[r.Key]
 	switch {
-	case it == nil || it.released():
+	case !held || released(&e):
 		return nil
-	case it.entry.Owner != r.Owner:
+	case e.Owner != r.Owner:
 		return ErrClaimLost
-	case it.entry.Status == Completed:
+	case e.Status == Completed:
 		return ErrAlreadyCompleted
 	case !r.CountAttempts:
-		s.remove(it)
+		delete(s.entries, r.Key)
 		return nil
 	}
-	e := it.entry
 	e.Owner, e.Fingerprint, e.Lease = "", "", time.UnixMilli(0)
 	if r.Unstarted && e.Attempts > 0 {
 		e.Attempts--
 	}
-	s.set(it, r.Key, e)
+	s.set(r.Key, e)
 	return nil
 }
 
@@ -161,21 +160,19 @@ func (s *MemoryStore) Renew(ctx context.Context, r RenewRequest) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
-	it := s.items[r.Key]
-	if it == nil || it.entry.Owner != r.Owner && it.entry.Owner != r.NewOwner {
-		return ErrClaimLost
-	}
-	e := it.entry
+	e, held := s.entries[r.Key]
 	switch {
+	case !held || e.Owner != r.Owner && e.Owner != r.NewOwner:
+		return ErrClaimLost
 	case e.Status == Completed:
 		return ErrAlreadyCompleted
 	case e.Owner == r.NewOwner:
 		return nil
-	case it.expired(r.Now):
+	case expired(&e, r.Now):
 		return ErrClaimLost
 	}
 	e.Owner, e.Lease, e.Expiry = r.NewOwner, wholeMilliseconds(r.Lease), wholeSeconds(r.Expiry)
-	s.set(it, r.Key, e)
+	s.set(r.Key, e)
 	return nil
 }
 
@@ -184,86 +181,64 @@ func (s *MemoryStore) Renew(ctx context.Context, r RenewRequest) error {
 func (s *MemoryStore) Get(key string) (Entry, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	it := s.items[key]
-	if it == nil {
-		return Entry{}, false
-	}
-	return it.copy(), true
+	e, held := s.entries[key]
+	return cloned(e), held
 }
 
 // Len returns how many keys are held, those included that have expired but were not dropped yet.
 func (s *MemoryStore) Len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.items)
+	return len(s.entries)
 }
 
-func (s *MemoryStore) maxEntries() int {
-	if s.options.MaxEntries == 0 {
-		return defaultMaxEntries
+func (s *MemoryStore) set(key string, e Entry) {
+	if s.entries == nil {
+		s.entries = make(map[string]Entry)
 	}
-	return s.options.MaxEntries
+	s.entries[key] = e
+	s.next = min(s.next, e.Expiry.Unix())
 }
 
-// set writes an entry, for a new key if it is nil.
-func (s *MemoryStore) set(it *memoryItem, key string, e Entry) {
-	if s.items == nil {
-		s.items, s.seconds = make(map[string]*memoryItem), make(map[int64]*memorySecond)
+// makeRoom reports whether there is room for another entry. Where there is none, or where there are twice as many as
+// the last sweep left, it sweeps: then a claim pays for looking at two entries or so. A store that is full of what is
+// still good is not swept again before something in it can have expired.
+func (s *MemoryStore) makeRoom(now time.Time, skew time.Duration) bool {
+	limit := cmp.Or(s.options.MaxEntries, defaultMaxEntries)
+	if n := len(s.entries); n >= min(limit, max(s.sweepAt, 64)) && s.next < now.Unix() {
+		s.next = math.MaxInt64
+		maps.DeleteFunc(s.entries, func(_ string, e Entry) bool {
+			// A lease that ends after the expiry is against the contract, but whoever holds it is not dropped for it.
+			if expired(&e, now) && free(&e, now, skew) {
+				return true
+			}
+			s.next = min(s.next, e.Expiry.Unix())
+			return false
+		})
+		s.sweepAt = 2 * len(s.entries)
 	}
-	if it == nil {
-		it = &memoryItem{key: key}
-		s.items[key] = it
-	}
-	it.entry = e
-
-	second := e.Expiry.Unix()
-	if it.second != nil {
-		if it.second.epoch == second {
-			return
-		}
-		s.unqueue(it)
-	}
-	in := s.seconds[second]
-	if in == nil {
-		in = &memorySecond{epoch: second}
-		s.seconds[second] = in
-		heap.Push(&s.queue, in)
-	}
-	it.second, it.index = in, len(in.items)
-	in.items = append(in.items, it)
+	return len(s.entries) < limit
 }
 
-func (s *MemoryStore) remove(it *memoryItem) {
-	s.unqueue(it)
-	delete(s.items, it.key)
+// free reports whether a claim at now may have the entry's key.
+func free(e *Entry, now time.Time, skew time.Duration) bool {
+	if e.Status == InProgress && !e.Lease.IsZero() {
+		return e.Lease.UnixMilli()+skew.Milliseconds() < now.UnixMilli()
+	}
+	return expired(e, now)
 }
 
-// unqueue takes an item out of its second, and the second out of the queue if nothing is left in it.
-func (s *MemoryStore) unqueue(it *memoryItem) {
-	in, last := it.second, len(it.second.items)-1
-	moved := in.items[last]
-	in.items[it.index], moved.index = moved, it.index
-	in.items[last] = nil
-	in.items = in.items[:last]
-	if last == 0 {
-		heap.Remove(&s.queue, in.index)
-		delete(s.seconds, in.epoch)
-	}
+func expired(e *Entry, now time.Time) bool { return e.Expiry.Unix() < now.Unix() }
+
+// released reports whether the entry is kept only for its count of attempts.
+func released(e *Entry) bool {
+	return e.Status == InProgress && e.Owner == "" && e.Lease.Equal(time.UnixMilli(0))
 }
 
-// dropExpired drops up to two entries that have expired. Two for each one that is added are enough for the dead to
-// become fewer, and no claim pays for a long sweep. An entry is dropped only if the caller could claim its key as well: a
-// claim that expired may be live still for a caller with a wide skew.
-func (s *MemoryStore) dropExpired(now time.Time, skew time.Duration) {
-	for range 2 {
-		if len(s.queue) == 0 || s.queue[0].epoch >= now.Unix() {
-			return
-		}
-		items := s.queue[0].items
-		it := items[len(items)-1]
-		if !it.free(now, skew) {
-			return
-		}
-		s.remove(it)
-	}
+func cloned(e Entry) Entry {
+	e.Data = slices.Clone(e.Data)
+	return e
 }
+
+func wholeMilliseconds(t time.Time) time.Time { return time.UnixMilli(t.UnixMilli()) }
+func wholeSeconds(t time.Time) time.Time      { return time.Unix(t.Unix(), 0) }

@@ -9,8 +9,8 @@ import (
 )
 
 // BenchmarkMemoryStore claims and completes a new key in each round, in a store that holds the completions of the last
-// while, so that each claim also drops one that has expired. Its target is 500 ns a round with 1,000 held. With 80,000 the
-// rounds take what the caches of the machine make of them.
+// while and sweeps out what has expired. Its target is 500 ns a round with 1,000 held. With 80,000 the rounds take what
+// the caches of the machine make of them.
 func BenchmarkMemoryStore(b *testing.B) {
 	for _, held := range []int{1_000, 80_000} {
 		b.Run(fmt.Sprintf("held=%d", held), func(b *testing.B) { benchmarkMemoryStore(b, held) })
@@ -49,7 +49,7 @@ func benchmarkMemoryStore(b *testing.B, held int) {
 		round(rounds)
 		rounds++
 	}
-	if n := store.Len(); n < held || n > held*5/4 {
-		b.Errorf("store holds %d entries, want about %d", n, held)
+	if n := store.Len(); n < held || n > held*5/2 {
+		b.Errorf("store holds %d entries, want %d to twice that", n, held)
 	}
 }

@@ -4,5 +4,5 @@ package idempotency
 func (s *MemoryStore) Plant(key string, e Entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.set(s.items[key], key, e)
+	s.set(key, e)
 }

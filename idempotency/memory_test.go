@@ -123,7 +123,7 @@ func TestMemoryStoreDropsExpired(t *testing.T) {
 		t.Fatalf("Len after 100 claims and a release is %d, want 99", got)
 	}
 	later := memoryStart.Add(2 * time.Hour)
-	for i := range 50 { // each drops two
+	for i := range 50 { // the first one sweeps
 		claim(1000+i, later)
 	}
 	if got := s.Len(); got != 50 {
@@ -152,10 +152,37 @@ func TestMemoryStoreKeepsLiveClaim(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.Claim(t.Context(), claimOf("3", live.Lease.Add(2*time.Second))); err != nil {
-		t.Fatal(err)
+	for _, key := range []string{"3", "4"} { // the second one needs the room
+		if _, err := s.Claim(t.Context(), claimOf(key, live.Lease.Add(2*time.Second))); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if _, ok := s.Get("live"); ok {
-		t.Error("claim of another key after the lease and its skew: the expired claim is still held")
+		t.Error("claims of other keys after the lease and its skew: the expired claim is still held")
+	}
+}
+
+// A full store does not look through all that it holds for each claim that it refuses: not before something can have
+// expired since it last looked.
+func TestMemoryStoreFullIsCheap(t *testing.T) {
+	const entries = 20_000
+	s := idempotency.NewMemoryStore(func(o *idempotency.MemoryOptions) { o.MaxEntries = entries })
+	for i := range entries {
+		if _, err := s.Claim(t.Context(), claimOf(fmt.Sprint(i), memoryStart)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused := func(n int) time.Duration {
+		began := time.Now()
+		for range n {
+			if _, err := s.Claim(t.Context(), claimOf("one more", memoryStart.Add(time.Minute))); !errors.Is(err, idempotency.ErrStoreFull) {
+				t.Fatalf("error is %v, want %v", err, idempotency.ErrStoreFull)
+			}
+		}
+		return time.Since(began)
+	}
+	// Ten thousand looks at twenty thousand entries would take seconds.
+	if took := refused(10_000); took > 500*time.Millisecond {
+		t.Errorf("10,000 refused claims took %v, want far less", took)
 	}
 }
