@@ -35,16 +35,32 @@ type deployed struct {
 func deploy(t *testing.T, bootstrap string, timeout time.Duration, env ...string) *deployed {
 	t.Helper()
 	endpoint := dynamotest.Start(t)
-	env = append(env,
-		"TABLE_NAME="+dynamotest.Table(t, dynamotest.Client(t)),
-		"AWS_ENDPOINT_URL_DYNAMODB="+endpoint,
-		"AWS_REGION="+cmp.Or(os.Getenv("AWS_REGION"), "us-east-1"),
-		"AWS_ACCESS_KEY_ID="+cmp.Or(os.Getenv("AWS_ACCESS_KEY_ID"), "test"),
-		"AWS_SECRET_ACCESS_KEY="+cmp.Or(os.Getenv("AWS_SECRET_ACCESS_KEY"), "test"),
-		"AWS_SESSION_TOKEN="+os.Getenv("AWS_SESSION_TOKEN"),
-	)
+	env = append([]string{
+		"TABLE_NAME=" + dynamotest.Table(t, dynamotest.Client(t)),
+		"AWS_ENDPOINT_URL_DYNAMODB=" + endpoint,
+		"AWS_REGION=" + cmp.Or(os.Getenv("AWS_REGION"), "us-east-1"),
+		"AWS_ACCESS_KEY_ID=" + cmp.Or(os.Getenv("AWS_ACCESS_KEY_ID"), "test"),
+		"AWS_SECRET_ACCESS_KEY=" + cmp.Or(os.Getenv("AWS_SECRET_ACCESS_KEY"), "test"),
+		"AWS_SESSION_TOKEN=" + os.Getenv("AWS_SESSION_TOKEN"),
+	}, env...) // of two values of a variable the last one counts
 	function := rietest.Start(t, bootstrap, func(o *rietest.Options) { o.Timeout, o.Env = timeout, env })
 	return &deployed{T: t, function: function}
+}
+
+// warmUp starts the function's process. A machine that is so busy that this takes longer than the function's timeout
+// gets another chance: no test is about the start.
+func (d *deployed) warmUp() {
+	d.Helper()
+	const attempts = 5
+	for attempt := 1; ; attempt++ {
+		failed, err := d.post(sqstest.Payload(event(order("last-0"))))
+		switch {
+		case err == nil && len(failed) == 0:
+			return
+		case err != nil && !errors.Is(err, rietest.ErrTimeout), attempt == attempts:
+			d.Fatalf("the function does not start: error %v, failed %q", err, failed)
+		}
+	}
 }
 
 // post hands an event to the function and returns the messageIds that it names as failed.
@@ -185,9 +201,31 @@ func TestLambda(t *testing.T) {
 		}
 	})
 
+	// The table claims the order, and the answer hangs. That would leave the claim undecided, but for the SDK's second attempt,
+	// which is refused by what the first one wrote.
+	t.Run("a hung store call", func(t *testing.T) {
+		proxy := dynamotest.NewProxy(t)
+		d := deploy(t, bootstrap, 10*time.Second, "AWS_ENDPOINT_URL_DYNAMODB="+proxy.URL)
+		d.warmUp()
+		proxy.Requests()
+		proxy.Script("PutItem", dynamotest.DelayReply(time.Minute))
+		if failed := d.mustPost(sqstest.Payload(event(order("order-1")))); len(failed) > 0 {
+			t.Errorf("failed: %q, want none", failed)
+		}
+		if got := proxy.Requests()["PutItem"]; got < 2 {
+			t.Errorf("%d claims were sent, want the one that hung and another", got)
+		}
+		if diff := gocmp.Diff(map[string]int{"order-1": 1}, d.charges()); diff != "" {
+			t.Errorf("charges (-want +got):\n%s", diff)
+		}
+	})
+
 	t.Run("a hung order", func(t *testing.T) {
-		const timeout = 2 * time.Second
-		d := deploy(t, bootstrap, timeout)
+		// The answer goes out at 3.25 s, halfway between Reserve and the timeout, so that a busy machine has time for all of
+		// it. By default Reserve would be a tenth of the timeout.
+		const timeout = 4 * time.Second
+		d := deploy(t, bootstrap, timeout, "RESERVE=1500ms")
+		d.warmUp()
 		hung := order("order-2")
 		hung.Card = shop.CardBankDown(time.Now().Add(time.Hour))
 		e := event(order("order-1"), hung, order("order-3"), order("order-4"))
@@ -207,10 +245,15 @@ func TestLambda(t *testing.T) {
 
 	// Two orders are done, ten hang in all the workers there are, and four have not begun when Lambda kills the process.
 	t.Run("killed at the timeout", func(t *testing.T) {
-		d := deploy(t, bootstrap, 2*time.Second, "RESERVE=-1ms")
+		const timeout = 3 * time.Second
+		d := deploy(t, bootstrap, timeout, "RESERVE=-1ms")
+		d.warmUp()
 		var orders []shop.Order
 		want := make(map[string]int)
-		bankUp := time.Now().Add(4 * time.Second)
+		started := time.Now()
+		// A claim is held until its lease, which is the dead process's deadline, and Skew (1 s by default) are over.
+		held := started.Add(timeout + time.Second)
+		bankUp := held.Add(time.Second)
 		for i := range 16 {
 			o := order(fmt.Sprintf("order-%d", i+1))
 			if i >= 2 && i < 12 {
@@ -224,23 +267,25 @@ func TestLambda(t *testing.T) {
 			t.Fatalf("error is %v, want %v", err, rietest.ErrTimeout)
 		}
 		// Nothing was answered, so everything comes back, until the claims of the dead process have run out and longer.
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		failed := messageIDs(e)
-		sawHeld := false
+		failed, sawHeld := messageIDs(e), false
 		for len(failed) > 0 {
 			e = again(e, failed)
 			next, err := d.post(sqstest.Payload(e))
-			if errors.Is(err, rietest.ErrTimeout) {
+			if errors.Is(err, rietest.ErrTimeout) && ctx.Err() == nil {
 				continue
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(failed) == 16 && len(next) != 10 {
-				t.Errorf("the first answer names %d messages, want the 10 whose claims are still held", len(next))
+			// On a machine that took more than a second to start the process again there is nothing to see here.
+			if len(failed) == 16 && time.Now().Before(held) {
+				if len(next) != 10 {
+					t.Errorf("the first answer names %d messages, want the 10 whose claims are still held", len(next))
+				}
+				sawHeld = true
 			}
-			sawHeld = sawHeld || strings.Contains(d.function.Logs(), `outcome="in progress"`)
 			failed = next
 			select {
 			case <-time.After(200 * time.Millisecond):
@@ -248,11 +293,15 @@ func TestLambda(t *testing.T) {
 				t.Fatalf("%d messages keep failing", len(failed))
 			}
 		}
-		if !sawHeld {
-			t.Error("no line says that a message was in progress elsewhere")
-		}
+		// By now what the function has printed before is here.
 		if diff := gocmp.Diff(want, d.charges()); diff != "" {
 			t.Errorf("charges (-want +got):\n%s", diff)
+		}
+		switch {
+		case !sawHeld:
+			t.Log("the machine is too slow to see that a message is in progress elsewhere")
+		case !strings.Contains(d.function.Logs(), `outcome="in progress"`):
+			t.Error("no line says that a message was in progress elsewhere")
 		}
 	})
 }

@@ -11,10 +11,12 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net/url"
 	"os"
 	"os/signal"
+	"strconv"
 
 	"github.com/oncekit/oncekit/batch"
 )
@@ -50,21 +52,29 @@ const (
 )
 
 const help = `Sends orders through a queue in memory into a real handler, lets things go wrong on the way, and counts at
-the end what was charged twice, why, and what was lost.
+the end what was charged twice, why, and what was lost. It takes about ten seconds, and more with a table.
 
 usage: go run ./examples/orders [flags]
 
-  -orders N          how many orders are sent, 1 to 10000 (default 200)
-  -seed N            decides all that is random; the same seed gives the same table (default 20; 0: any)
-  -concurrency N     how many orders of a batch are handled at once (default 10)
+  -orders N          how many orders are sent, 1 to 10000 (default 200). Fewer than 10 have no bad ones among them.
+  -seed N            decides all that is random, 0 to 18446744073709551615 (default 20); the same seed gives the same
+                     table, and 0 draws one
+  -concurrency N     how many orders of a batch are handled at once, 1 to 10000 (default 10; a batch has 10 orders)
 
-  -endpoint URL      keeps the claims in DynamoDB at this endpoint, such as a local server, instead of in memory. The
-                     table is created if it does not exist. Without AWS_ACCESS_KEY_ID, credentials are made up.
-  -table NAME        keeps the claims in this DynamoDB table, which must exist unless -endpoint is given too (default
-                     there: oncekit-orders). Region and credentials are the usual ones of the AWS SDK. It costs some
-                     600 writes a run, less than a cent.
+The idempotency records say which orders are in progress and which are done. They are kept in memory, unless one of
+these is given:
 
-  -event FILE        handles the SQS event in the file instead, and prints the response
+  -endpoint URL      keeps them in DynamoDB at this http or https URL, such as http://localhost:8000 for a local server.
+                     The table is created if it does not exist. Without AWS_ACCESS_KEY_ID, credentials are made up.
+  -table NAME        keeps them in this DynamoDB table, which must exist unless -endpoint is given too (default there:
+                     oncekit-orders). Region and credentials are the usual ones of the AWS SDK. A run of 200 orders
+                     costs some 600 writes, less than a cent.
+
+  -event FILE        handles the SQS event in the file instead, within 30 seconds, and prints the response. It goes with
+                     -concurrency, -endpoint and -table, and not with -orders or -seed.
+
+The exit code is 0 if all went well, 1 if an order was lost, or repeated without a reason, or if something could not be
+done, and 2 if the command line is wrong.
 `
 
 // parse reads the command line.
@@ -72,26 +82,32 @@ func parse(args []string) (flags, error) {
 	var f flags
 	set := flag.NewFlagSet("orders", flag.ContinueOnError)
 	set.SetOutput(io.Discard)
-	set.Uint64Var(&f.seed, "seed", defaultSeed, "")
-	set.IntVar(&f.orders, "orders", 200, "")
-	set.IntVar(&f.concurrency, "concurrency", batch.DefaultConcurrency, "")
+	f.orders, f.seed, f.concurrency = 200, defaultSeed, batch.DefaultConcurrency
+	set.Func("seed", "", func(text string) (err error) {
+		if f.seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			return fmt.Errorf("want a whole number from 0 to %d", uint64(math.MaxUint64))
+		}
+		return nil
+	})
+	set.Func("orders", "", upTo(maxOrders, &f.orders))
+	set.Func("concurrency", "", upTo(batch.MaxConcurrency, &f.concurrency))
 	set.StringVar(&f.endpoint, "endpoint", "", "")
 	set.StringVar(&f.table, "table", "", "")
 	set.StringVar(&f.event, "event", "", "")
 	if err := set.Parse(args); err != nil {
 		return f, err
 	}
-	switch {
-	case set.NArg() > 0:
-		return f, fmt.Errorf("%q is no flag", set.Arg(0))
-	case f.orders < 1 || f.orders > maxOrders:
-		return f, fmt.Errorf("-orders is %d, want 1 to %d", f.orders, maxOrders)
-	case f.concurrency < 1 || f.concurrency > batch.MaxConcurrency:
-		return f, fmt.Errorf("-concurrency is %d, want 1 to %d", f.concurrency, batch.MaxConcurrency)
+	if set.NArg() > 0 {
+		return f, fmt.Errorf("unexpected argument %q", set.Arg(0))
 	}
 	for _, name := range []string{"endpoint", "table", "event"} {
 		if given := set.Lookup(name); isSet(set, name) && given.Value.String() == "" {
 			return f, fmt.Errorf("-%s is empty", name)
+		}
+	}
+	for _, name := range []string{"orders", "seed"} {
+		if isSet(set, "event") && isSet(set, name) {
+			return f, fmt.Errorf("-%s is of no use with -event, which sends no orders of its own: leave one of them out", name)
 		}
 	}
 	if f.endpoint != "" && !isHTTP(f.endpoint) {
@@ -101,6 +117,18 @@ func parse(args []string) (flags, error) {
 		f.seed = rand.Uint64N(1_000_000)
 	}
 	return f, nil
+}
+
+// upTo parses a whole number from 1 to limit. The flag package puts the flag and the text in front of the error.
+func upTo(limit int, value *int) func(text string) error {
+	return func(text string) error {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > limit {
+			return fmt.Errorf("want a whole number from 1 to %d", limit)
+		}
+		*value = n
+		return nil
+	}
 }
 
 func isHTTP(endpoint string) bool {

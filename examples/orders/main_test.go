@@ -3,7 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -13,7 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/oncekit/oncekit/examples/orders/internal/simulation"
+	"github.com/oncekit/oncekit/batch"
 	"github.com/oncekit/oncekit/internal/dynamotest"
 )
 
@@ -37,6 +40,16 @@ func TestHelp(t *testing.T) {
 			t.Errorf("help does not explain %s:\n%s", flag, stdout)
 		}
 	}
+	for _, limit := range []string{
+		fmt.Sprintf("are sent, 1 to %d (default 200)", maxOrders),
+		fmt.Sprintf("0 to %d (default %d)", uint64(math.MaxUint64), defaultSeed),
+		fmt.Sprintf("at once, 1 to %d (default %d;", batch.MaxConcurrency, batch.DefaultConcurrency),
+		fmt.Sprintf("within %v seconds", eventTimeout.Seconds()), "http or https", defaultTable,
+	} {
+		if !strings.Contains(stdout, limit) {
+			t.Errorf("help does not say %q:\n%s", limit, stdout)
+		}
+	}
 }
 
 func TestWrongCommandLine(t *testing.T) {
@@ -44,18 +57,21 @@ func TestWrongCommandLine(t *testing.T) {
 		args string
 		want string // in the message
 	}{
-		{"-orders 0", "-orders is 0, want 1 to 10000"},
-		{"-orders 10001", "-orders is 10001, want 1 to 10000"},
-		{"-orders many", `invalid value "many" for flag -orders`},
-		{"-concurrency 0", "-concurrency is 0, want 1 to 10000"},
-		{"-concurrency 10001", "-concurrency is 10001, want 1 to 10000"},
-		{"-seed -1", `invalid value "-1" for flag -seed`},
+		{"-orders 0", `invalid value "0" for flag -orders: want a whole number from 1 to 10000`},
+		{"-orders 10001", `invalid value "10001" for flag -orders: want a whole number from 1 to 10000`},
+		{"-orders many", `invalid value "many" for flag -orders: want a whole number from 1 to 10000`},
+		{"-concurrency 0", `invalid value "0" for flag -concurrency: want a whole number from 1 to 10000`},
+		{"-concurrency 10001", `invalid value "10001" for flag -concurrency: want a whole number from 1 to 10000`},
+		{"-seed -1", `invalid value "-1" for flag -seed: want a whole number from 0 to 18446744073709551615`},
 		{"-endpoint localhost:8000", `-endpoint is "localhost:8000", want a URL such as http://localhost:8000`},
 		{"-endpoint ftp://localhost", `-endpoint is "ftp://localhost", want a URL`},
 		{"-table=", "-table is empty"},
 		{"-event=", "-event is empty"},
 		{"-ordres 5", "not defined: -ordres"},
-		{"run", `"run" is no flag`},
+		{"run", `unexpected argument "run"`},
+		{"-orders 5 run", `unexpected argument "run"`},
+		{"-event testdata/event.json -orders 5", "-orders is of no use with -event"},
+		{"-seed 20 -event testdata/event.json", "-seed is of no use with -event"},
 	} {
 		t.Run(test.args, func(t *testing.T) {
 			code, stdout, stderr := program(t, strings.Fields(test.args)...)
@@ -63,117 +79,6 @@ func TestWrongCommandLine(t *testing.T) {
 				t.Errorf("exit code %d, stdout %q, stderr %q; want code %d and %q", code, stdout, stderr, usage, test.want)
 			}
 		})
-	}
-}
-
-// TestSameSeedSameTable runs the whole program twice, in no time.
-func TestSameSeedSameTable(t *testing.T) {
-	var outputs []string
-	for _, seed := range []string{"5", "5", "6"} {
-		synctest.Test(t, func(t *testing.T) {
-			code, stdout, stderr := program(t, "-seed", seed)
-			time.Sleep(5 * time.Second) // for what the end of the run has let go
-			if code != success || stderr != "" {
-				t.Fatalf("exit code %d, stderr %q", code, stderr)
-			}
-			outputs = append(outputs, stdout)
-		})
-	}
-	if diff := cmp.Diff(outputs[0], outputs[1]); diff != "" {
-		t.Errorf("output (-first run +second run):\n%s", diff)
-	}
-	if outputs[0] == outputs[2] {
-		t.Errorf("two seeds have the same output:\n%s", outputs[0])
-	}
-	for _, want := range []string{
-		"200 orders, seed 5, claims in memory\n", "\nround 1: ", "\norders sent                               200        200\n",
-		"\nrepeated: ", "\nlost: 0\n", "a crash fell between charge and completion",
-	} {
-		if !strings.Contains(outputs[0], want) {
-			t.Errorf("output has no %q:\n%s", want, outputs[0])
-		}
-	}
-}
-
-func TestInterrupted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		var stdout, stderr bytes.Buffer
-		if code := run(ctx, nil, &stdout, &stderr); code != failure || strings.Contains(stdout.String(), "lost:") {
-			t.Errorf("exit code %d, want %d and no table:\n%s", code, failure, stdout.String())
-		}
-		time.Sleep(5 * time.Second) // for what the end of the run has let go
-	})
-}
-
-// TestVerdict is the exit code: a run in which the guard broke its word is a failure.
-func TestVerdict(t *testing.T) {
-	explained := simulation.Repeat{Order: "order-0001", Cause: "a crash"}
-	for _, test := range []struct {
-		name   string
-		result simulation.Result
-		want   string
-	}{
-		{"nothing", simulation.Result{}, ""},
-		{"explained", simulation.Result{Repeats: []simulation.Repeat{explained}}, ""},
-		{"lost", simulation.Result{Lost: []string{"order-0007", "order-0009"}}, "2 orders were lost: order-0007, order-0009"},
-		{
-			"unexplained", simulation.Result{Repeats: []simulation.Repeat{explained, {Unexplained: true}}},
-			"1 orders were charged again without a reason",
-		},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			got := ""
-			if err := verdict(&test.result); err != nil {
-				got = err.Error()
-			}
-			if got != test.want {
-				t.Errorf("verdict is %q, want %q", got, test.want)
-			}
-		})
-	}
-}
-
-func TestTable(t *testing.T) {
-	with := &simulation.Result{
-		Orders: 3, Duplicates: 1, Retries: 2, Deliveries: 6, Runs: 4, Replays: 1, Charged: 1, Crashes: 1,
-		Repeats:      []simulation.Repeat{{Order: "order-0001", First: 1, Again: 2, Cause: "a crash"}},
-		DeadLettered: []simulation.DeadLetter{{Order: "order-0002", Err: errors.New("declined"), Charged: true}},
-		Lost:         []string{"order-0003"},
-	}
-	without := &simulation.Result{Orders: 3, Repeats: make([]simulation.Repeat, 5)}
-	var got bytes.Buffer
-	if err := printResult(&got, with, without); err != nil {
-		t.Fatal(err)
-	}
-	want := `
-                                      oncekit   no guard
-orders sent                                 3          3
-+ delivered twice by the queue              1          0
-+ retries                                   2          0   after a failure or a crash
-= deliveries                                6          0
-handler runs                                4          0
-replays                                     1          0   done before, so the handler did not run
-in progress elsewhere                       0          0   came back later
-handlers given up                           0          0   hung, and ignored their context
-crashes in mid-batch                        1          0
-store calls throttled                       0          0
-store replies lost                          0          0
-orders charged                              1          0
-dead-lettered                               1          0
-charged again                               1          5
-lost                                        1          0   neither charged nor dead-lettered
-
-dead-lettered: 1
-  order-0002: declined (it was charged)
-repeated: 1
-  order-0001: a crash (invocation 1, charged again by 2)
-lost: 1
-  order-0003
-`
-	if diff := cmp.Diff(want, got.String()); diff != "" {
-		t.Errorf("table (-want +got):\n%s", diff)
 	}
 }
 
@@ -245,10 +150,15 @@ func TestSimulationOnTable(t *testing.T) {
 		_, inMemory, _ = program(t, "-orders", "5", "-seed", "5")
 		time.Sleep(5 * time.Second) // for what the end of the run has let go
 	})
-	if !strings.Contains(stdout, "crashes in mid-batch                        1 ") {
+	if !strings.Contains(stdout, " 1 crash\n") {
 		t.Errorf("nothing crashed:\n%s", stdout)
 	}
-	if diff := cmp.Diff(strings.Replace(inMemory, "memory", "table "+table, 1), stdout); diff != "" {
+	first, rest, _ := strings.Cut(stdout, "\n")
+	if want := "5 orders, seed 5, idempotency records in table " + table + ". This takes about 5 seconds."; first != want {
+		t.Errorf("first line is %q, want %q", first, want)
+	}
+	_, inMemory, _ = strings.Cut(inMemory, "\n")
+	if diff := cmp.Diff(inMemory, rest); diff != "" {
 		t.Errorf("output (-in memory +in the table):\n%s", diff)
 	}
 }
@@ -267,5 +177,24 @@ func TestTableIsMissing(t *testing.T) {
 	code, stdout, stderr := program(t, "-table", "oncekit-test-no-such-table")
 	if code != failure || stdout != "" || !strings.Contains(stderr, want) {
 		t.Errorf("exit code %d, stdout %q, stderr %q; want a failure that names the table", code, stdout, stderr)
+	}
+}
+
+// TestNobodyAnswers points the program at a port where nobody listens, and at a server that is none of DynamoDB.
+func TestNobodyAnswers(t *testing.T) {
+	t.Setenv("AWS_MAX_ATTEMPTS", "1") // the pauses between attempts would take a second
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
+	nobody := httptest.NewServer(nil)
+	nobody.Close()
+	for _, test := range []struct{ endpoint, cause string }{
+		{nobody.URL, "connect"}, {other.URL, "404"},
+	} {
+		code, stdout, stderr := program(t, "-endpoint", test.endpoint)
+		want := "orders: no DynamoDB server answers at " + test.endpoint + ": "
+		if code != failure || stdout != "" || !strings.HasPrefix(stderr, want) || !strings.Contains(stderr, test.cause) {
+			t.Errorf("exit code %d, stdout %q, stderr %q; want a failure that begins with %q and tells of %q",
+				code, stdout, stderr, want, test.cause)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -14,11 +15,11 @@ import (
 
 // simulate runs the simulation, beside it the same one without a guard, and prints what came of both.
 func simulate(ctx context.Context, f flags, store openedStore, stdout io.Writer) error {
-	fmt.Fprintf(stdout, "%d orders, seed %d, claims in %s\n", f.orders, f.seed, store.name)
-	progress := &progress{out: stdout, terminal: isTerminal(stdout)}
 	config := simulation.Config{
 		Seed: f.seed, Orders: f.orders, Concurrency: f.concurrency, Timeout: store.timeout, Namespace: store.namespace,
 	}
+	fmt.Fprintf(stdout, introduction, count(f.orders, "order", "orders"), f.seed, store.name, roughly(config.Takes()))
+	progress := &progress{out: stdout, terminal: isTerminal(stdout)}
 	var guarded, unguarded *simulation.Result
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
@@ -41,18 +42,26 @@ func simulate(ctx context.Context, f flags, store openedStore, stdout io.Writer)
 	return verdict(guarded)
 }
 
+const introduction = `%s, seed %d, idempotency records in %s. This takes about %d seconds.
+In each round the queue delivers all it holds; what fails, or is in a batch that crashes, comes back in the next round.
+
+`
+
+// roughly returns a duration in seconds, in steps of five.
+func roughly(d time.Duration) int { return max(5, int(d.Round(5*time.Second).Seconds())) }
+
 // verdict is an error if the guard did not keep its word.
 func verdict(r *simulation.Result) error {
 	switch lost, unexplained := len(r.Lost), r.Unexplained(); {
 	case lost > 0:
-		return fmt.Errorf("%d orders were lost: %s", lost, strings.Join(r.Lost, ", "))
+		return fmt.Errorf("%s lost: %s", count(lost, "order was", "orders were"), strings.Join(r.Lost, ", "))
 	case unexplained > 0:
-		return fmt.Errorf("%d orders were charged again without a reason", unexplained)
+		return fmt.Errorf("%s without a reason", count(unexplained, "charge was repeated", "charges were repeated"))
 	}
 	return nil
 }
 
-// progress shows how far a run has got: in one line that changes on a terminal, in a line a round elsewhere.
+// progress shows how far a run has got: in one line that changes on a terminal, in one line for each round elsewhere.
 type progress struct {
 	out      io.Writer
 	terminal bool
@@ -60,8 +69,7 @@ type progress struct {
 }
 
 func (p *progress) show(now simulation.Progress) {
-	line := fmt.Sprintf("round %d: %d deliveries so far, %d of %d orders charged, %d crashes",
-		now.Round, now.Deliveries, now.Charged, now.Orders, now.Crashes)
+	line := status(now)
 	switch {
 	case p.terminal:
 		fmt.Fprintf(p.out, "\r%-76s", line)
@@ -69,6 +77,22 @@ func (p *progress) show(now simulation.Progress) {
 	case now.RoundEnded:
 		fmt.Fprintln(p.out, line)
 	}
+}
+
+// status says in one line how far a run has got. It fits on a terminal.
+func status(now simulation.Progress) string {
+	onTheWay := now.Orders - now.Charged - now.DeadLettered
+	if now.Hopeless && onTheWay+now.DeadLettered > 0 {
+		line := fmt.Sprintf("round %d: %d of %d charged, %d in the dead-letter queue",
+			now.Round, now.Charged, now.Orders, now.DeadLettered)
+		if onTheWay > 0 {
+			line += fmt.Sprintf(", %d on the way", onTheWay)
+		}
+		return line
+	}
+	return fmt.Sprintf("round %d: %s so far, %d of %s charged, %s", now.Round,
+		count(now.Deliveries, "delivery", "deliveries"), now.Charged, count(now.Orders, "order", "orders"),
+		count(now.Crashes, "crash", "crashes"))
 }
 
 // end ends the line that changes.

@@ -4,12 +4,15 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"os"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/oncekit/oncekit/idempotency"
 	"github.com/oncekit/oncekit/idempotency/dynamostore"
@@ -50,6 +53,9 @@ func openStore(ctx context.Context, f flags) (openedStore, error) {
 			table = defaultTable
 		}
 		if err := dynamostore.CreateTable(ctx, client, table); err != nil {
+			if noAnswer(err) {
+				err = fmt.Errorf("no DynamoDB server answers at %s: %w", f.endpoint, err)
+			}
 			return openedStore{}, err
 		}
 	}
@@ -83,6 +89,13 @@ func newClient(ctx context.Context, endpoint string) (*dynamodb.Client, error) {
 			o.BaseEndpoint = &endpoint
 		}
 	}), nil
+}
+
+// noAnswer reports whether a request was not sent, was not answered, or was answered by something else than DynamoDB.
+func noAnswer(err error) bool {
+	_, unsent := errors.AsType[*smithyhttp.RequestSendError](err)
+	_, unreadable := errors.AsType[*smithy.DeserializationError](err)
+	return unsent || unreadable || errors.Is(err, context.DeadlineExceeded)
 }
 
 func madeUp(context.Context) (aws.Credentials, error) {

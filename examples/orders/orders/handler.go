@@ -21,7 +21,7 @@ func NewHandler(
 	place := func(ctx context.Context, m *sqs.Message[shop.Order]) error {
 		order := m.Body
 		if order.Amount <= 0 {
-			return batch.Permanent(fmt.Errorf("order %s has the amount %d, want more than 0", order.ID, order.Amount))
+			return batch.Permanent(fmt.Errorf("%s has the amount %d, want more than 0", order.ID, order.Amount))
 		}
 		err := provider.Charge(ctx, order)
 		if errors.Is(err, shop.ErrDeclined) {

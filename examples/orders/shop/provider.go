@@ -41,7 +41,7 @@ type FakeProvider struct {
 // Charge logs the order, unless its card is one of the two test cards.
 func (p FakeProvider) Charge(ctx context.Context, o Order) error {
 	if o.Card == CardDeclined {
-		return fmt.Errorf("%w: order %s", ErrDeclined, o.ID)
+		return fmt.Errorf("%w: %s", ErrDeclined, o.ID)
 	}
 	if text, ok := strings.CutPrefix(o.Card, cardBankDown); ok {
 		until, err := strconv.ParseInt(text, 10, 64)
@@ -50,7 +50,7 @@ func (p FakeProvider) Charge(ctx context.Context, o Order) error {
 		}
 		if wait := time.Until(time.UnixMilli(until)); wait > 0 {
 			time.Sleep(wait)
-			return fmt.Errorf("%w: order %s", ErrBankDown, o.ID)
+			return fmt.Errorf("%w: %s", ErrBankDown, o.ID)
 		}
 	}
 	logger := p.Logger

@@ -20,6 +20,13 @@
 // long the visibility timeouts are that it waits for, and every moment in it is exact. The same code runs in real
 // time, where one sets short timeouts.
 //
+// A bubble's clock stops when the test function returns, and testing/synctest reports a deadlock if a goroutine is
+// left then, even one that only sleeps. Close lets go what is parked. A handler that outlives its answer, because it
+// ignores its context and was given up, is the test's own: it must end before the bubble does, so let the test sleep
+// past its end, after Drain and before it returns:
+//
+//	time.Sleep(time.Minute) // the handler hangs for 50 seconds, and this takes none
+//
 // # Faults
 //
 // A function can fail between any two of its steps, and a test shows little that only tries the easy ones.
@@ -34,8 +41,10 @@
 // An invocation that crashed or timed out is dead, as if its process had been killed. Its answer is ignored, and all
 // its messages come back. None of its store calls arrives any more. Go cannot kill goroutines, so those of a dead
 // invocation run up to their next store call or checkpoint, and are parked there: nothing that they have deferred
-// runs, no lock of theirs is released, until Close. A goroutine that makes no such call runs on. A handler whose
-// effects matter therefore calls Checkpoint before each of them.
+// runs, no lock of theirs is released, until Close. A goroutine that makes no such call runs on: it still logs, calls
+// hooks and middleware, and works off records that need no store. What a test counts in a hook or reads in a log may
+// thus come from a dead invocation. A handler whose effects matter calls Checkpoint before each of them, and so does
+// a hook or middleware that counts.
 //
 // A crash kills one invocation, which is all that its execution environment was doing. Invocations that overlap with
 // it live on, and so does what the handler keeps in memory from one invocation to the next, which on AWS would be

@@ -18,7 +18,7 @@ import (
 func Example() {
 	q, err := sqstest.NewQueue("orders", func(o *sqstest.Options) {
 		// In real time, so that it does not take long. In a testing/synctest bubble one leaves the defaults.
-		o.FunctionTimeout, o.VisibilityTimeout = 100*time.Millisecond, 100*time.Millisecond
+		o.FunctionTimeout, o.VisibilityTimeout = time.Second, time.Second
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -53,20 +53,19 @@ func Example() {
 	if err := q.Drain(context.Background(), handler); err != nil {
 		fmt.Println(err)
 	}
-	stats := q.Stats()
-	fmt.Println(stats.Sent, "sent,", stats.Receives, "receives,", stats.Deleted, "deleted")
+	fmt.Println(q.Stats())
 	// Output:
 	// ship book - receive 1
 	// ship chair - receive 1
 	// ship lamp - receive 2
-	// 3 sent, 4 receives, 3 deleted
+	// 3 sent, 4 receives, 2 invocations, 3 deleted
 }
 
 // The function crashes after it has charged a customer and recorded that, but before its answer arrives. The message
 // comes back, and the guard knows that the work is done.
 func ExampleQueue_Store() {
 	q, err := sqstest.NewQueue("payments", func(o *sqstest.Options) {
-		o.FunctionTimeout, o.VisibilityTimeout = 250*time.Millisecond, 250*time.Millisecond
+		o.FunctionTimeout, o.VisibilityTimeout = time.Second, time.Second
 		o.Crash = func(p sqstest.Point) bool { return p.Moment == sqstest.AfterInvoke && p.ReceiveCount == 1 }
 	})
 	if err != nil {
@@ -108,11 +107,11 @@ func ExampleQueue_Store() {
 	if err := q.Drain(context.Background(), handler); err != nil {
 		fmt.Println(err)
 	}
-	fmt.Println(q.Stats().Crashes, "crash,", q.Stats().Receives, "receives")
+	fmt.Println(q.Stats())
 	// Output:
 	// charge order-1
 	// charged already: order-1
-	// 1 crash, 2 receives
+	// 1 sent, 2 receives, 2 invocations, 1 deleted, 1 crash
 }
 
 // What a handler answers to one event needs no queue.

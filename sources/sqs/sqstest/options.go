@@ -23,7 +23,8 @@ type Options struct {
 	// delivered again and again.
 	DeadLetter *Queue
 
-	// MaxReceiveCount goes with DeadLetter. The default is 5, the limits are 1 and 1,000.
+	// MaxReceiveCount goes with DeadLetter; NewQueue returns an error if it is set without. The default is 5, the limits
+	// are 1 and 1,000.
 	MaxReceiveCount int
 
 	// FunctionTimeout ends an invocation that has not answered by then. The default is 30 seconds, the limit the 90

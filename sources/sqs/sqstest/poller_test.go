@@ -114,7 +114,7 @@ func TestRun(t *testing.T) {
 
 func TestInRealTime(t *testing.T) {
 	q := newQueue(t, "orders", func(o *sqstest.Options) {
-		o.FunctionTimeout, o.VisibilityTimeout, o.Concurrency = 250*time.Millisecond, 250*time.Millisecond, 3
+		o.FunctionTimeout, o.VisibilityTimeout, o.Concurrency = time.Second, time.Second, 3
 	})
 	for i := range 30 {
 		send(t, q, sqstest.Message{Body: fmt.Sprint(i)})

@@ -1,7 +1,9 @@
 package sqstest
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -24,6 +26,38 @@ type Stats struct {
 	Crashes, Timeouts, Errors int
 	// Visible, InFlight and Delayed are how many copies are in the queue now, by what they wait for.
 	Visible, InFlight, Delayed int
+}
+
+// String returns the counters that are not zero in one line, such as "3 sent, 4 receives, 2 invocations, 3 deleted",
+// and "0 sent" if all are.
+func (s Stats) String() string {
+	var b strings.Builder
+	for _, counter := range []struct {
+		n         int
+		one, more string
+	}{
+		{s.Sent, "sent", "sent"}, {s.Receives, "receive", "receives"}, {s.Invocations, "invocation", "invocations"},
+		{s.Deleted, "deleted", "deleted"}, {s.DeadLettered, "dead-lettered", "dead-lettered"},
+		{s.Duplicates, "duplicate", "duplicates"}, {s.Crashes, "crash", "crashes"}, {s.Timeouts, "timeout", "timeouts"},
+		{s.Errors, "error", "errors"}, {s.Visible, "visible", "visible"}, {s.InFlight, "in flight", "in flight"},
+		{s.Delayed, "delayed", "delayed"},
+	} {
+		if counter.n == 0 {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteString(", ")
+		}
+		name := counter.more
+		if counter.n == 1 {
+			name = counter.one
+		}
+		fmt.Fprintf(&b, "%d %s", counter.n, name)
+	}
+	if b.Len() == 0 {
+		return "0 sent"
+	}
+	return b.String()
 }
 
 // Stats returns the counters as they are now.

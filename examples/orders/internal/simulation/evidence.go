@@ -19,6 +19,8 @@ type evidence struct {
 	results    map[attempt]batch.Result
 	counts     map[batch.Outcome]int
 	failures   map[string]error // by order: the last one
+	// accounted is how many deliveries of an order to an invocation ran, were replayed or were in progress elsewhere.
+	accounted map[attempt]int
 }
 
 // claim is a claim that the store has granted.
@@ -34,6 +36,7 @@ func newEvidence() *evidence {
 	return &evidence{
 		claims: make(map[string]claim), completed: make(map[string]bool), deliveries: make(map[int]sqstest.Delivery),
 		results: make(map[attempt]batch.Result), counts: make(map[batch.Outcome]int), failures: make(map[string]error),
+		accounted: make(map[attempt]int),
 	}
 }
 
@@ -42,6 +45,31 @@ func (e *evidence) delivered(d sqstest.Delivery) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.deliveries[d.Invocation] = d
+}
+
+// ran takes down that the handler was called for an order.
+func (e *evidence) ran(a attempt) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.accounted[a]++
+}
+
+// unreached returns how many deliveries neither ran nor were replayed or in progress elsewhere, given the order of each
+// message.
+func (e *evidence) unreached(orderOf map[string]string) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	copies := make(map[attempt]int)
+	for _, d := range e.deliveries {
+		for _, m := range d.Messages {
+			copies[attempt{orderOf[m.MessageId], d.Invocation}]++
+		}
+	}
+	n := 0
+	for a, delivered := range copies {
+		n += max(0, delivered-e.accounted[a])
+	}
+	return n
 }
 
 // ended reports whether an invocation has ended.
@@ -57,6 +85,9 @@ func (e *evidence) finished(a attempt, r batch.Result) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.counts[r.Outcome]++
+	if r.Outcome == batch.Replayed || r.Outcome == batch.InProgress {
+		e.accounted[a]++
+	}
 	if r.Err != nil {
 		e.failures[a.order] = r.Err
 	}

@@ -56,16 +56,9 @@ func newOrders(d draw, n int) []order {
 			orders[i].duplicated = together + moment(d.number(3, "when", i))
 		}
 	}
-	each := 0
-	if n >= 10 {
-		each = (n + 99) / 100
-	}
 	positions := d.order(n)
 	for f := undecodable; f < fates; f++ {
-		count := each
-		if f == hung {
-			count = min(count, maxHung)
-		}
+		count := f.count(n)
 		for _, i := range positions[:count] {
 			orders[i].fate = f
 		}
@@ -79,6 +72,18 @@ func newOrders(d draw, n int) []order {
 		}
 	}
 	return orders
+}
+
+// count returns how many of n orders have the fate, which is a bad one.
+func (f fate) count(n int) int {
+	switch each := (n + 99) / 100; {
+	case n < 10:
+		return 0
+	case f == hung:
+		return min(each, maxHung)
+	default:
+		return each
+	}
 }
 
 var (

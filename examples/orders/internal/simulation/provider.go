@@ -51,13 +51,13 @@ func (p *provider) Charge(ctx context.Context, o shop.Order) error {
 	p.mu.Unlock()
 
 	if o.Card == shop.CardDeclined {
-		return fmt.Errorf("%w: order %s", shop.ErrDeclined, o.ID)
+		return shop.ErrDeclined
 	}
 	if p.draw.chance(outage, "outage", o.ID, call) {
-		return fmt.Errorf("%w: order %s", errUnavailable, o.ID)
+		return errUnavailable
 	}
 	if err := sleep(ctx, p.draw.duration(minCharge, maxCharge, "charge", o.ID, call)); err != nil {
-		return fmt.Errorf("charge of order %s: %w", o.ID, err)
+		return fmt.Errorf("charge: %w", err)
 	}
 	hangs := call == 1 && p.fate(o.ID) == hung
 	charged := !hangs || p.draw.chance(0.5, "charged before it hangs", o.ID)

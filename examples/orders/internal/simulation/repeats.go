@@ -21,7 +21,7 @@ type Repeat struct {
 
 // String names the order, the cause and the invocations.
 func (r Repeat) String() string {
-	return fmt.Sprintf("%s: %s (invocation %d, charged again by %d)", r.Order, r.Cause, r.First, r.Again)
+	return fmt.Sprintf("%s: %s (charged by invocation %d, and again by %d)", r.Order, r.Cause, r.First, r.Again)
 }
 
 // explain finds out why an order that was charged by the first was charged again.

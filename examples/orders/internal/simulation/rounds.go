@@ -30,13 +30,24 @@ func (s *simulation) deliver(ctx context.Context) error {
 			}
 		}
 		// All claims were made before now, with leases until their invocations' deadlines.
-		if err := sleep(ctx, s.config.Timeout+s.skew()+tick); err != nil {
+		if err := sleep(ctx, s.config.Timeout+s.config.skew()+tick); err != nil {
 			return err
 		}
 		if err := s.comeBack(ctx); err != nil {
 			return err
 		}
 	}
+}
+
+// Takes returns about how long a run takes, in real time.
+func (c *Config) Takes() time.Duration {
+	rounds := 2
+	if undecodable.count(c.Orders) > 0 {
+		rounds = 1 + maxReceiveCount // in the last one the queue moves the message
+	}
+	waits := time.Duration(rounds-1)*(c.Timeout+c.skew()) + time.Duration(hung.count(c.Orders))*c.Timeout
+	// The rest is as measured: what each order takes, and what only some take at a time.
+	return waits + time.Duration(c.Orders)*(9*time.Millisecond+18*time.Millisecond/time.Duration(c.Concurrency))
 }
 
 // round delivers what is visible, and reports whether nothing is left.
@@ -108,8 +119,20 @@ func (s *simulation) report(ended bool) {
 		return
 	}
 	stats := s.queue.Stats()
-	s.config.Progress(Progress{
-		Round: s.rounds, RoundEnded: ended, Orders: len(s.orders), Charged: len(s.provider.charges()),
-		Deliveries: stats.Receives, Crashes: stats.Crashes,
-	})
+	p := Progress{
+		Round: s.rounds, RoundEnded: ended, Deliveries: stats.Receives, Crashes: stats.Crashes,
+		Orders: len(s.orders), Hopeless: true,
+	}
+	charges, moved := s.provider.charges(), s.moved()
+	for i := range s.orders {
+		switch o := &s.orders[i]; {
+		case len(charges[o.id]) > 0:
+			p.Charged++
+		case moved[o.id]:
+			p.DeadLettered++
+		case o.fate != undecodable && o.fate != declined:
+			p.Hopeless = false
+		}
+	}
+	s.config.Progress(p)
 }

@@ -38,12 +38,15 @@ type Config struct {
 
 // Progress is how far a simulation has got.
 type Progress struct {
-	Round      int // how often what came back was delivered again, from 1
+	Round      int // from 1; see deliver
 	RoundEnded bool
-	Orders     int
-	Charged    int // of the orders
 	Deliveries int
 	Crashes    int
+
+	// Of the Orders some were Charged, some were moved to the dead-letter queue and never charged, and the rest is left.
+	Orders, Charged, DeadLettered int
+	// Hopeless is whether nothing can charge those that are left, so that they are on their way to the dead-letter queue.
+	Hopeless bool
 }
 
 const (
@@ -59,6 +62,7 @@ type simulation struct {
 	orders      []order
 	byID        map[string]*order
 	byMessage   map[string]string // message ID to order
+	byBody      map[string]string // message body to order
 	provider    *provider
 	crashes     *crashes
 	faults      *faults
@@ -75,10 +79,11 @@ func Run(ctx context.Context, config Config) (result *Result, err error) {
 	s := &simulation{
 		config: config, draw: draw(config.Seed), evidence: newEvidence(),
 		orders: newOrders(draw(config.Seed), config.Orders),
-		byID:   make(map[string]*order), byMessage: make(map[string]string),
+		byID:   make(map[string]*order), byMessage: make(map[string]string), byBody: make(map[string]string),
 	}
 	for i := range s.orders {
-		s.byID[s.orders[i].id] = &s.orders[i]
+		o := &s.orders[i]
+		s.byID[o.id], s.byBody[o.body] = o, o.id
 	}
 	s.crashes = &crashes{draw: s.draw, concurrency: config.Concurrency, timeout: config.Timeout}
 	s.faults = &faults{draw: s.draw, calls: make(map[string]int),
@@ -155,13 +160,13 @@ func (s *simulation) guard() (*idempotency.Guard, error) {
 	seen := &store{s.config.Store, s.evidence}
 	return idempotency.New(s.config.Namespace, s.queue.Store(seen), func(o *idempotency.Options) {
 		o.Logger = slog.New(slog.DiscardHandler)
-		o.Skew = s.skew()
+		o.Skew = s.config.skew()
 		o.Expiry = time.Hour // nothing is delivered later than that
 	})
 }
 
 // skew is the guard's, in proportion to the short timeout. All clocks are one here.
-func (s *simulation) skew() time.Duration { return s.config.Timeout / 4 }
+func (c *Config) skew() time.Duration { return c.Timeout / 4 }
 
 type invocationKey struct{}
 
@@ -184,6 +189,7 @@ func (s *simulation) countRuns(next batch.Handler) batch.Handler {
 	return func(ctx context.Context, r *batch.Record) error {
 		sqstest.Checkpoint(ctx, "run "+r.Key)
 		s.runs.Add(1)
+		s.evidence.ran(attempt{s.byMessage[r.ID], invocationOf(ctx)})
 		return next(ctx, r)
 	}
 }
@@ -250,29 +256,33 @@ func (s *simulation) result() *Result {
 	r := &Result{
 		Orders: len(s.orders), Duplicates: stats.Duplicates, Deliveries: stats.Receives,
 		Retries: stats.Receives - stats.Sent - stats.Duplicates,
-		Runs:    int(s.runs.Load()), Crashes: stats.Crashes,
-		Replays: e.counts[batch.Replayed], InProgress: e.counts[batch.InProgress], Abandoned: e.counts[batch.Abandoned],
+		Runs:    int(s.runs.Load()), Replays: e.counts[batch.Replayed], InProgress: e.counts[batch.InProgress],
+		Unreached: e.unreached(s.byMessage),
+		Crashes:   stats.Crashes, Hung: e.counts[batch.Abandoned],
 		Throttled: s.faults.throttled, RepliesLost: s.faults.lost,
 	}
-	byBody := make(map[string]string)
-	for i := range s.orders {
-		byBody[s.orders[i].body] = s.orders[i].id
-	}
-	given := make(map[string]bool)
-	for _, h := range s.deadLetters.Histories() {
-		given[byBody[h.Message.Body]] = true
+	moved, movedByQueue := s.moved(), make(map[string]bool)
+	for _, h := range s.queue.Histories() {
+		if !h.DeadLettered.IsZero() {
+			movedByQueue[s.byMessage[h.ID]] = true
+		}
 	}
 	charges := s.provider.charges()
 	for i := range s.orders {
 		id := s.orders[i].id
 		charged := charges[id]
+		r.Charges += len(charged)
 		if len(charged) > 0 {
 			r.Charged++
 		}
-		if given[id] {
-			r.DeadLettered = append(r.DeadLettered, DeadLetter{id, e.failures[id], len(charged) > 0})
+		if moved[id] {
+			d := DeadLetter{Order: id, Err: e.failures[id], Charged: len(charged) > 0}
+			if movedByQueue[id] {
+				d.Receives = maxReceiveCount
+			}
+			r.DeadLettered = append(r.DeadLettered, d)
 		}
-		if len(charged) == 0 && !given[id] {
+		if len(charged) == 0 && !moved[id] {
 			r.Lost = append(r.Lost, id)
 		}
 		for n := 1; n < len(charged); n++ {
@@ -280,4 +290,13 @@ func (s *simulation) result() *Result {
 		}
 	}
 	return r
+}
+
+// moved returns the orders that are in the dead-letter queue.
+func (s *simulation) moved() map[string]bool {
+	ids := make(map[string]bool)
+	for _, h := range s.deadLetters.Histories() {
+		ids[s.byBody[h.Message.Body]] = true
+	}
+	return ids
 }
