@@ -117,7 +117,10 @@ func TestFollowersShare(t *testing.T) {
 							if i != 0 && i != 1 && i != 3 {
 								return "", nil
 							}
-							if i == 3 {
+							switch i {
+							case 1:
+								time.Sleep(1) // the leader is the first to be prepared
+							case 3:
 								time.Sleep(20 * time.Second) // the leader is done by now
 							}
 							if _, err := s.Prepare(ctx, i); err != nil {
