@@ -119,7 +119,7 @@ func TestFollowersShare(t *testing.T) {
 							}
 							switch i {
 							case 1:
-								time.Sleep(1) // the leader is the first to be prepared
+								time.Sleep(time.Nanosecond) // the leader is the first to be prepared
 							case 3:
 								time.Sleep(20 * time.Second) // the leader is done by now
 							}

@@ -73,8 +73,8 @@ func (h *Handler[T]) Invoke(ctx context.Context, payload []byte) ([]byte, error)
 }
 
 // Handle is Invoke with the types of aws-lambda-go, for tests. An event whose Records are nil is an error, as one without
-// Records is for Invoke. Do not give it to lambda.Start: the runtime would decode
-// the whole event first, and one broken record would reject all others.
+// Records is for Invoke. Do not give it to lambda.Start: the runtime would decode the whole event first, and one broken
+// record would reject all others.
 func (h *Handler[T]) Handle(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
 	payload, err := json.Marshal(event)
 	if err != nil {
