@@ -45,7 +45,6 @@ type engine struct {
 	logger   *slog.Logger
 	run      Handler // Stages.Run inside the middleware, if there is any
 	gates    []gate  // of each record, for the middleware
-	watched  bool    // whether there are hooks for finished records
 
 	mu      sync.Mutex
 	ready   sync.Cond // a record became ready, or there will be none
@@ -78,11 +77,6 @@ func newEngine(ctx context.Context, begin time.Time, records []Record, stages St
 		twins:    newTwins(records),
 	}
 	e.ready.L, e.gone.L = &e.mu, &e.mu
-	for _, hook := range options.Hooks {
-		if _, ok := hook.(OnRecordFinished); ok {
-			e.watched = true
-		}
-	}
 	if e.schedule.clamped {
 		logSafely(func() {
 			e.logger.Warn("batch reserve is more than half of the time left and was cut down to that",
@@ -103,18 +97,14 @@ func newEngine(ctx context.Context, begin time.Time, records []Record, stages St
 }
 
 func (e *engine) contexts() {
-	detached := context.WithoutCancel(e.ctx)
-	if e.schedule.cut.IsZero() {
-		handlers, cancel := context.WithCancelCause(e.ctx)
-		e.handlers, e.detached = handlers, detached
-		e.cancelHandlers, e.cancelDetached = func() { cancel(ErrDeadlineNear) }, func() {}
+	e.detached, e.cancelDetached = context.WithoutCancel(e.ctx), func() {}
+	deadline, ok := e.ctx.Deadline()
+	if !ok {
+		e.handlers, e.cancelHandlers = context.WithCancel(e.ctx)
 		return
 	}
-	handlers, cancelHandlers := context.WithDeadlineCause(e.ctx, e.schedule.cut, ErrDeadlineNear)
-	deadline, _ := e.ctx.Deadline()
-	detached, cancelDetached := context.WithDeadline(detached, deadline)
-	e.handlers, e.detached = handlers, detached
-	e.cancelHandlers, e.cancelDetached = cancelHandlers, cancelDetached
+	e.handlers, e.cancelHandlers = context.WithDeadlineCause(e.ctx, e.schedule.cut, ErrDeadlineNear)
+	e.detached, e.cancelDetached = context.WithDeadline(e.detached, deadline)
 }
 
 // take hands the calling worker the ready record with the lowest index, and waits for one. It returns -1 if there will
@@ -321,7 +311,7 @@ func (e *engine) tell(ended []int32) {
 		if !result.Outcome.Done() || result.Unrecorded || result.Outcome == DeadLettered {
 			logSafely(func() { logResult(e.ctx, e.logger, result) })
 		}
-		if e.watched {
+		if len(e.options.Hooks) > 0 {
 			eachHook(e.options.Hooks, e.logger, func(h OnRecordFinished) { h.OnRecordFinished(e.ctx, result) })
 		}
 	}

@@ -53,7 +53,8 @@ type Options struct {
 
 	// MaxAttempts is the attempt, counted from 1, with which a failing record is given up and handed to DeadLetter. 0
 	// means never. It has no effect on records whose Attempt is unknown, and none without DeadLetter: they stay Failed.
-	// Records that could not be claimed are not given up: what stands in their way is not their own fault.
+	// Records that could not be claimed are given up only if that is Permanent, such as a key that was used with another
+	// payload: what else stands in their way is not their own fault.
 	MaxAttempts int
 
 	// DeadLetter takes records that are given up: those whose error is Permanent, and those that failed at MaxAttempts.

@@ -45,7 +45,7 @@ func (c *Claim) name() string { return c.key[len(c.guard.namespace)+1:] }
 // log writes what no returned error tells. A logger that panics loses its line, and that is all: the work is done.
 func (c *Claim) log(ctx context.Context, level slog.Level, message string, err error) {
 	defer func() { _ = recover() }()
-	logger := c.guard.logger
+	logger := c.guard.options.Logger
 	if logger == nil {
 		logger = slog.Default()
 	}

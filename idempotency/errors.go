@@ -61,12 +61,13 @@ func (e *InProgressError) Error() string {
 // Is reports whether target is ErrInProgress.
 func (e *InProgressError) Is(target error) bool { return target == ErrInProgress }
 
-// RetryIn returns how long to wait before the next look at the key, the poll-th (from 0): 100 milliseconds at first,
-// then ever longer up to two seconds, but no longer than until the key can be taken over.
-func (e *InProgressError) RetryIn(poll int) time.Duration {
+// RetryIn returns how long to wait before the next look at the key, the poll-th (from 0), for someone who waits no longer
+// than left: 100 milliseconds at first, then ever longer up to two seconds, but no longer than until the key can be taken
+// over, and not past the end of left, where the last look is. It returns 0 if that was the last one.
+func (e *InProgressError) RetryIn(poll int, left time.Duration) time.Duration {
 	delay := min(100*time.Millisecond<<min(max(poll, 0), 5), 2*time.Second)
-	if left := time.Until(e.Free); left > 0 {
-		return min(delay, left)
+	if free := time.Until(e.Free); free > 0 {
+		delay = min(delay, free)
 	}
-	return delay
+	return max(min(delay, left), 0)
 }

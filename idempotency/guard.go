@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"reflect"
 	"strings"
 	"time"
@@ -19,7 +18,6 @@ type Guard struct {
 	options   Options
 	now       func() time.Time
 	skew      time.Duration
-	logger    *slog.Logger
 }
 
 // New returns a Guard whose keys live in the namespace of the store. The namespace is part of every stored key and is
@@ -37,7 +35,7 @@ func New(namespace string, store Store, optFns ...func(*Options)) (*Guard, error
 	if err := errors.Join(validateNamespace(namespace), validateStore(store), options.validate()); err != nil {
 		return nil, err
 	}
-	g := &Guard{namespace: namespace, store: store, options: options, now: options.Clock, logger: options.Logger}
+	g := &Guard{namespace: namespace, store: store, options: options, now: options.Clock}
 	if g.now == nil {
 		g.now = time.Now
 	}
@@ -154,8 +152,8 @@ func (g *Guard) await(ctx context.Context, r Request) (*Claim, error) {
 		if !ok {
 			return c, err
 		}
-		delay := min(held.RetryIn(poll), time.Until(end))
-		if delay <= 0 || !sleep(ctx, delay) {
+		delay := held.RetryIn(poll, time.Until(end))
+		if delay == 0 || !sleep(ctx, delay) {
 			return nil, err
 		}
 	}

@@ -163,18 +163,23 @@ func TestWaitForAnOverdueClaim(t *testing.T) {
 func TestRetryIn(t *testing.T) {
 	const ms, s = time.Millisecond, time.Second
 	for _, test := range []struct {
-		poll int
-		left time.Duration
-		want time.Duration
+		poll       int
+		free, left time.Duration // until the key can be taken over, and of the waiting
+		want       time.Duration
 	}{
-		{0, time.Hour, 100 * ms}, {1, time.Hour, 200 * ms}, {2, time.Hour, 400 * ms}, {3, time.Hour, 800 * ms},
-		{4, time.Hour, 1600 * ms}, {5, time.Hour, 2 * s}, {6, time.Hour, 2 * s}, {1 << 40, time.Hour, 2 * s},
-		{0, 30 * ms, 30 * ms}, {10, 30 * ms, 30 * ms}, {0, 0, 100 * ms}, {0, -time.Hour, 100 * ms}, {2, -1, 400 * ms}, {0, 1, 1}, {-1, time.Hour, 100 * ms},
+		{0, time.Hour, time.Hour, 100 * ms}, {1, time.Hour, time.Hour, 200 * ms}, {2, time.Hour, time.Hour, 400 * ms},
+		{3, time.Hour, time.Hour, 800 * ms}, {4, time.Hour, time.Hour, 1600 * ms}, {5, time.Hour, time.Hour, 2 * s},
+		{6, time.Hour, time.Hour, 2 * s}, {1 << 40, time.Hour, time.Hour, 2 * s}, {-1, time.Hour, time.Hour, 100 * ms},
+		{0, 30 * ms, time.Hour, 30 * ms}, {10, 30 * ms, time.Hour, 30 * ms}, {0, 1, time.Hour, 1},
+		{0, 0, time.Hour, 100 * ms}, {0, -time.Hour, time.Hour, 100 * ms}, {2, -1, time.Hour, 400 * ms},
+		{0, time.Hour, 100 * ms, 100 * ms}, {0, time.Hour, 99 * ms, 99 * ms}, {0, 30 * ms, 20 * ms, 20 * ms},
+		{0, time.Hour, 0, 0}, {0, time.Hour, -1, 0}, {3, -1, 0, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			e := &idempotency.InProgressError{Free: time.Now().Add(test.left)}
-			if got := e.RetryIn(test.poll); got != test.want {
-				t.Errorf("poll %d with %v left: got %v, want %v", test.poll, test.left, got, test.want)
+			e := &idempotency.InProgressError{Free: time.Now().Add(test.free)}
+			if got := e.RetryIn(test.poll, test.left); got != test.want {
+				t.Errorf("poll %d of a key that is free in %v, with %v left: got %v, want %v",
+					test.poll, test.free, test.left, got, test.want)
 			}
 		})
 	}

@@ -3,6 +3,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,15 +58,11 @@ func Run(ctx context.Context, records []batch.Record, source Source, config *Con
 	if deadline, ok := ctx.Deadline(); ok {
 		ctx = idempotency.WithInvocationDeadline(ctx, deadline)
 	}
-	options := config.Guard.Options()
 	g := &guarded{
-		source: source, config: config, records: records, entries: make([]entry, len(records)),
-		wait: config.Wait, unprotected: options.MissingKey == idempotency.MissingKeyRunsUnprotected,
-		failUnrecorded: options.FailUnrecorded,
+		source: source, config: config, options: config.Guard.Options(), records: records,
+		entries: make([]entry, len(records)),
 	}
-	if options.Wait != 0 {
-		g.wait = options.Wait
-	}
+	g.wait = cmp.Or(g.options.Wait, config.Wait)
 	if timeout := config.Batch.Timeout; timeout > 0 {
 		more := claimTime
 		if config.Batch.DeadLetter != nil {
@@ -90,22 +87,21 @@ func (p *plain) Settle(_ context.Context, _ int, s batch.Settlement) batch.Settl
 
 // guarded is the stages of a source with a guard, for one batch.
 type guarded struct {
-	source         Source
-	config         *Config
-	records        []batch.Record
-	entries        []entry
-	wait           time.Duration
-	unprotected    bool
-	failUnrecorded bool
-	timeout        time.Duration // of a record's handler and its sink
-	unusable       atomic.Bool
+	source   Source
+	config   *Config
+	options  idempotency.Options // the guard's
+	records  []batch.Record
+	entries  []entry
+	wait     time.Duration
+	timeout  time.Duration // of a record's handler and its sink
+	unusable atomic.Bool
 }
 
 type entry struct {
 	identity Identity
 	claim    *idempotency.Claim // held by this batch, nil: none
-	waited   time.Time          // when waiting for another's claim began
-	polls    int
+	waitEnd  time.Time          // when waiting for another's claim ends
+	polls    int                // how often that was looked at
 }
 
 func (g *guarded) Prepare(_ context.Context, i int) (string, error) {
@@ -113,7 +109,7 @@ func (g *guarded) Prepare(_ context.Context, i int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if identity.Key == "" && !g.unprotected {
+	if identity.Key == "" && g.options.MissingKey != idempotency.MissingKeyRunsUnprotected {
 		return "", idempotency.ErrKeyMissing
 	}
 	g.entries[i].identity = identity
@@ -187,14 +183,12 @@ func (g *guarded) refused(ctx context.Context, e *entry, err error) batch.Admiss
 // heldElsewhere lets the record wait, without a worker, or gives it back to the source.
 func (g *guarded) heldElsewhere(e *entry, held *idempotency.InProgressError, err error) batch.Admission {
 	a := batch.Admission{Outcome: batch.InProgress, Err: err}
-	now := time.Now()
-	if e.waited.IsZero() {
-		e.waited = now
+	if e.polls == 0 {
+		e.waitEnd = time.Now().Add(g.wait)
 	}
-	next := now.Add(held.RetryIn(e.polls))
-	if g.wait > 0 && !next.After(e.waited.Add(g.wait)) {
+	if delay := held.RetryIn(e.polls, time.Until(e.waitEnd)); delay > 0 {
 		e.polls++
-		a.RetryAt = next
+		a.RetryAt = time.Now().Add(delay)
 	}
 	return a
 }
@@ -235,7 +229,7 @@ func (g *guarded) complete(ctx context.Context, claim *idempotency.Claim, s batc
 		return s
 	case errors.Is(err, idempotency.ErrClaimLost) && s.Outcome == batch.Succeeded:
 		return batch.Settlement{Outcome: batch.Failed, Err: err}
-	case g.failUnrecorded && s.Outcome == batch.Succeeded:
+	case g.options.FailUnrecorded && s.Outcome == batch.Succeeded:
 		return batch.Settlement{Outcome: batch.Failed, Err: err}
 	default:
 		s.Err, s.Unrecorded = errors.Join(s.Err, err), true

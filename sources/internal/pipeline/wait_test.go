@@ -30,8 +30,9 @@ func TestWait(t *testing.T) {
 		{"the guard says not at all", time.Minute, -1, false, batch.InProgress, 0, 0},
 		{"until the holder completes", time.Minute, 0, false, batch.Replayed, holds, 7 * time.Second},
 		{"until the holder fails", time.Minute, 0, true, batch.Succeeded, holds, 7 * time.Second},
-		{"until the wait is over", time.Second, 0, false, batch.InProgress, 0, time.Second},
-		{"until a wait too short for one look is over", time.Millisecond, 0, false, batch.InProgress, 0, 0},
+		// The last look is at the end of the wait, and not before.
+		{"until the wait is over", 4 * time.Second, 0, false, batch.InProgress, 4 * time.Second, 4 * time.Second},
+		{"until a short wait is over", time.Millisecond, 0, false, batch.InProgress, time.Millisecond, time.Millisecond},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
