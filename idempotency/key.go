@@ -19,17 +19,21 @@ const hashPrefix = "sha256:"
 // "a#b", and a '#' or '%' inside a part is escaped. It returns "", which is a missing key, if there is no part or one
 // of them is empty.
 func JoinKey(parts ...string) string {
-	var b strings.Builder
-	for i, part := range parts {
+	escape := false
+	for _, part := range parts {
 		if part == "" {
 			return ""
 		}
-		if i > 0 {
-			b.WriteByte('#')
-		}
-		_, _ = partEscaper.WriteString(&b, part)
+		escape = escape || strings.ContainsAny(part, "#%")
 	}
-	return b.String()
+	if escape {
+		escaped := make([]string, len(parts))
+		for i, part := range parts {
+			escaped[i] = partEscaper.Replace(part)
+		}
+		parts = escaped
+	}
+	return strings.Join(parts, "#")
 }
 
 var partEscaper = strings.NewReplacer("%", "%25", "#", "%23")

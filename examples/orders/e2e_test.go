@@ -4,7 +4,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,8 +16,9 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
-	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp"
 
+	"github.com/oncekit/oncekit/examples/internal/deploytest"
 	"github.com/oncekit/oncekit/examples/orders/shop"
 	"github.com/oncekit/oncekit/internal/dynamotest"
 	"github.com/oncekit/oncekit/internal/rietest"
@@ -34,17 +34,7 @@ type deployed struct {
 
 func deploy(t *testing.T, bootstrap string, timeout time.Duration, env ...string) *deployed {
 	t.Helper()
-	endpoint := dynamotest.Start(t)
-	env = append([]string{
-		"TABLE_NAME=" + dynamotest.Table(t, dynamotest.Client(t)),
-		"AWS_ENDPOINT_URL_DYNAMODB=" + endpoint,
-		"AWS_REGION=" + cmp.Or(os.Getenv("AWS_REGION"), "us-east-1"),
-		"AWS_ACCESS_KEY_ID=" + cmp.Or(os.Getenv("AWS_ACCESS_KEY_ID"), "test"),
-		"AWS_SECRET_ACCESS_KEY=" + cmp.Or(os.Getenv("AWS_SECRET_ACCESS_KEY"), "test"),
-		"AWS_SESSION_TOKEN=" + os.Getenv("AWS_SESSION_TOKEN"),
-	}, env...) // of two values of a variable the last one counts
-	function := rietest.Start(t, bootstrap, func(o *rietest.Options) { o.Timeout, o.Env = timeout, env })
-	return &deployed{T: t, function: function}
+	return &deployed{T: t, function: deploytest.Start(t, bootstrap, timeout, env...)}
 }
 
 // warmUp starts the function's process. A machine that is so busy that this takes longer than the function's timeout
@@ -98,33 +88,11 @@ func (d *deployed) mustPost(payload []byte) []string {
 // charges returns how often the function has charged each order up to now.
 func (d *deployed) charges() map[string]int {
 	d.Helper()
-	// What the function prints takes a moment to get here, but it gets here in order. So one more order is charged.
-	last := fmt.Sprintf("last-%d", d.posted)
+	last := fmt.Sprintf("last-%d", d.posted) // one more order is charged, to wait for
 	if failed := d.mustPost(sqstest.Payload(event(order(last)))); len(failed) > 0 {
 		d.Fatalf("order %s failed", last)
 	}
-	for {
-		charges := make(map[string]int)
-		for line := range strings.Lines(d.function.Logs()) {
-			if _, rest, ok := strings.Cut(line, "charged order="); ok {
-				id, _, _ := strings.Cut(rest, " ")
-				charges[id]++
-			}
-		}
-		if charges[last] > 0 {
-			for id := range charges {
-				if strings.HasPrefix(id, "last-") {
-					delete(charges, id)
-				}
-			}
-			return charges
-		}
-		select {
-		case <-time.After(5 * time.Millisecond):
-		case <-d.Context().Done():
-			d.Fatalf("order %s was not charged", last)
-		}
-	}
+	return deploytest.Logged(d.T, d.function, "charged order=", last, "last-")
 }
 
 func order(id string) shop.Order {
@@ -176,7 +144,7 @@ func TestLambda(t *testing.T) {
 			if failed := d.mustPost(sqstest.Payload(delivery)); len(failed) > 0 {
 				t.Errorf("failed: %q, want none", failed)
 			}
-			if diff := gocmp.Diff(want, d.charges()); diff != "" {
+			if diff := cmp.Diff(want, d.charges()); diff != "" {
 				t.Errorf("charges (-want +got):\n%s", diff)
 			}
 		}
@@ -186,17 +154,17 @@ func TestLambda(t *testing.T) {
 		d := deploy(t, bootstrap, 10*time.Second)
 		e := event(order("order-1"), order("order-2"), order("order-3"))
 		e.Records[1].Body = `{"id":`
-		if diff := gocmp.Diff([]string{e.Records[1].MessageId}, d.mustPost(sqstest.Payload(e))); diff != "" {
+		if diff := cmp.Diff([]string{e.Records[1].MessageId}, d.mustPost(sqstest.Payload(e))); diff != "" {
 			t.Errorf("failed (-want +got):\n%s", diff)
 		}
-		if diff := gocmp.Diff(map[string]int{"order-1": 1, "order-3": 1}, d.charges()); diff != "" {
+		if diff := cmp.Diff(map[string]int{"order-1": 1, "order-3": 1}, d.charges()); diff != "" {
 			t.Errorf("charges (-want +got):\n%s", diff)
 		}
 		file, err := os.ReadFile("testdata/event.json")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := gocmp.Diff([]string{brokenID, declinedID}, d.mustPost(file)); diff != "" {
+		if diff := cmp.Diff([]string{brokenID, declinedID}, d.mustPost(file)); diff != "" {
 			t.Errorf("testdata/event.json: failed (-want +got):\n%s", diff)
 		}
 	})
@@ -215,7 +183,7 @@ func TestLambda(t *testing.T) {
 		if got := proxy.Requests()["PutItem"]; got < 2 {
 			t.Errorf("%d claims were sent, want the one that hung and another", got)
 		}
-		if diff := gocmp.Diff(map[string]int{"order-1": 1}, d.charges()); diff != "" {
+		if diff := cmp.Diff(map[string]int{"order-1": 1}, d.charges()); diff != "" {
 			t.Errorf("charges (-want +got):\n%s", diff)
 		}
 	})
@@ -231,11 +199,11 @@ func TestLambda(t *testing.T) {
 		e := event(order("order-1"), hung, order("order-3"), order("order-4"))
 		started := time.Now()
 		failed := d.mustPost(sqstest.Payload(e)) // an error if the function runs into its timeout
-		if diff := gocmp.Diff([]string{e.Records[1].MessageId}, failed); diff != "" {
+		if diff := cmp.Diff([]string{e.Records[1].MessageId}, failed); diff != "" {
 			t.Errorf("failed (-want +got):\n%s", diff)
 		}
 		t.Logf("answered after %v, with a timeout of %v", time.Since(started).Round(time.Millisecond), timeout)
-		if diff := gocmp.Diff(map[string]int{"order-1": 1, "order-3": 1, "order-4": 1}, d.charges()); diff != "" {
+		if diff := cmp.Diff(map[string]int{"order-1": 1, "order-3": 1, "order-4": 1}, d.charges()); diff != "" {
 			t.Errorf("charges (-want +got):\n%s", diff)
 		}
 		if !strings.Contains(d.function.Logs(), "outcome=abandoned") {
@@ -294,7 +262,7 @@ func TestLambda(t *testing.T) {
 			}
 		}
 		// By now what the function has printed before is here.
-		if diff := gocmp.Diff(want, d.charges()); diff != "" {
+		if diff := cmp.Diff(want, d.charges()); diff != "" {
 			t.Errorf("charges (-want +got):\n%s", diff)
 		}
 		switch {

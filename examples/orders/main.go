@@ -11,14 +11,13 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"math"
 	"math/rand/v2"
 	"net/url"
 	"os"
 	"os/signal"
-	"strconv"
 
 	"github.com/oncekit/oncekit/batch"
+	"github.com/oncekit/oncekit/examples/internal/number"
 )
 
 func main() {
@@ -83,14 +82,9 @@ func parse(args []string) (flags, error) {
 	set := flag.NewFlagSet("orders", flag.ContinueOnError)
 	set.SetOutput(io.Discard)
 	f.orders, f.seed, f.concurrency = 200, defaultSeed, batch.DefaultConcurrency
-	set.Func("seed", "", func(text string) (err error) {
-		if f.seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			return fmt.Errorf("want a whole number from 0 to %d", uint64(math.MaxUint64))
-		}
-		return nil
-	})
-	set.Func("orders", "", upTo(maxOrders, &f.orders))
-	set.Func("concurrency", "", upTo(batch.MaxConcurrency, &f.concurrency))
+	set.Func("seed", "", number.Seed(&f.seed))
+	set.Func("orders", "", number.From(1, maxOrders, &f.orders))
+	set.Func("concurrency", "", number.From(1, batch.MaxConcurrency, &f.concurrency))
 	set.StringVar(&f.endpoint, "endpoint", "", "")
 	set.StringVar(&f.table, "table", "", "")
 	set.StringVar(&f.event, "event", "", "")
@@ -117,18 +111,6 @@ func parse(args []string) (flags, error) {
 		f.seed = rand.Uint64N(1_000_000)
 	}
 	return f, nil
-}
-
-// upTo parses a whole number from 1 to limit. The flag package puts the flag and the text in front of the error.
-func upTo(limit int, value *int) func(text string) error {
-	return func(text string) error {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > limit {
-			return fmt.Errorf("want a whole number from 1 to %d", limit)
-		}
-		*value = n
-		return nil
-	}
 }
 
 func isHTTP(endpoint string) bool {

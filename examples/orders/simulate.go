@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/oncekit/oncekit/examples/internal/report"
 	"github.com/oncekit/oncekit/examples/orders/internal/simulation"
 )
 
@@ -18,13 +18,14 @@ func simulate(ctx context.Context, f flags, store openedStore, stdout io.Writer)
 	config := simulation.Config{
 		Seed: f.seed, Orders: f.orders, Concurrency: f.concurrency, Timeout: store.timeout, Namespace: store.namespace,
 	}
-	fmt.Fprintf(stdout, introduction, count(f.orders, "order", "orders"), f.seed, store.name, roughly(config.Takes()))
-	progress := &progress{out: stdout, terminal: isTerminal(stdout)}
+	fmt.Fprintf(stdout, introduction, report.Count(f.orders, "order", "orders"), f.seed, store.name, roughly(config.Takes()))
+	progress := report.NewProgress(stdout)
 	var guarded, unguarded *simulation.Result
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
 		config := config
-		config.Store, config.Progress = store.Store, progress.show
+		config.Store = store.Store
+		config.Progress = func(now simulation.Progress) { progress.Show(status(now), now.RoundEnded) }
 		guarded, err = simulation.Run(ctx, config)
 		return err
 	})
@@ -35,7 +36,7 @@ func simulate(ctx context.Context, f flags, store openedStore, stdout io.Writer)
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	progress.end()
+	progress.End()
 	if err := printResult(stdout, guarded, unguarded); err != nil {
 		return err
 	}
@@ -54,29 +55,11 @@ func roughly(d time.Duration) int { return max(5, int(d.Round(5*time.Second).Sec
 func verdict(r *simulation.Result) error {
 	switch lost, unexplained := len(r.Lost), r.Unexplained(); {
 	case lost > 0:
-		return fmt.Errorf("%s lost: %s", count(lost, "order was", "orders were"), strings.Join(r.Lost, ", "))
+		return fmt.Errorf("%s lost: %s", report.Count(lost, "order was", "orders were"), strings.Join(r.Lost, ", "))
 	case unexplained > 0:
-		return fmt.Errorf("%s without a reason", count(unexplained, "charge was repeated", "charges were repeated"))
+		return fmt.Errorf("%s without a reason", report.Count(unexplained, "charge was repeated", "charges were repeated"))
 	}
 	return nil
-}
-
-// progress shows how far a run has got: in one line that changes on a terminal, in one line for each round elsewhere.
-type progress struct {
-	out      io.Writer
-	terminal bool
-	shown    bool
-}
-
-func (p *progress) show(now simulation.Progress) {
-	line := status(now)
-	switch {
-	case p.terminal:
-		fmt.Fprintf(p.out, "\r%-76s", line)
-		p.shown = true
-	case now.RoundEnded:
-		fmt.Fprintln(p.out, line)
-	}
 }
 
 // status says in one line how far a run has got. It fits on a terminal.
@@ -91,22 +74,6 @@ func status(now simulation.Progress) string {
 		return line
 	}
 	return fmt.Sprintf("round %d: %s so far, %d of %s charged, %s", now.Round,
-		count(now.Deliveries, "delivery", "deliveries"), now.Charged, count(now.Orders, "order", "orders"),
-		count(now.Crashes, "crash", "crashes"))
-}
-
-// end ends the line that changes.
-func (p *progress) end() {
-	if p.shown {
-		fmt.Fprintln(p.out)
-	}
-}
-
-func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+		report.Count(now.Deliveries, "delivery", "deliveries"), now.Charged, report.Count(now.Orders, "order", "orders"),
+		report.Count(now.Crashes, "crash", "crashes"))
 }

@@ -93,16 +93,6 @@ func TestRemedy(t *testing.T) {
 	}
 }
 
-func TestLongListsAreCut(t *testing.T) {
-	var b bytes.Buffer
-	if err := printResult(&b, &simulation.Result{Lost: make([]string, maxListed+3)}, &simulation.Result{}); err != nil {
-		t.Fatal(err)
-	}
-	if want := "\nlost: 23\n" + strings.Repeat("  \n", maxListed) + "  and 3 more\n"; !strings.HasSuffix(b.String(), want) {
-		t.Errorf("output does not end with %q:\n%s", want, b.String())
-	}
-}
-
 // wantSums adds up a printed table as a reader would: each = row is the sum of the rows above it, up to the empty line.
 func wantSums(t *testing.T, output string) {
 	t.Helper()

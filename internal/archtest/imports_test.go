@@ -50,9 +50,21 @@ var awsConfig = []string{
 	"github.com/aws/aws-sdk-go-v2/credentials",
 }
 
+// attributeValues are the SDK's rules for decoding items, and the types of attributes, without a client.
+var attributeValues = []string{
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue",
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/schemas",
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types",
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/schemas",
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types",
+	"github.com/aws/smithy-go",
+}
+
 // heavy lists the leaf packages that may import more than light. They are leaves: nothing in the library imports them.
 var heavy = map[string][]string{
+	module + "/deadletter":              awsSDK,
 	module + "/idempotency/dynamostore": awsSDK,
+	module + "/sources/dynamodbstream":  attributeValues,
 }
 
 func TestImports(t *testing.T) {
@@ -112,6 +124,10 @@ func checkImports(packages []goPackage) []string {
 func betweenOurs(from, imported string) string {
 	const batch, idempotency, sources = module + "/batch", module + "/idempotency", module + "/sources"
 	switch {
+	case !isTestKit(from) && within(imported, module) && isTestKit(imported):
+		return "test kits are for tests"
+	case within(from, sources) && isTestKit(from) && within(imported, sources+"/lambdatest", sources+"/shardtest"):
+		return "" // it is what the kits of all sources share
 	case within(from, batch) && within(imported, idempotency), within(from, idempotency) && within(imported, batch):
 		return "batch and idempotency do not know each other"
 	case within(from, batch, idempotency) && within(imported, sources):
@@ -121,8 +137,6 @@ func betweenOurs(from, imported string) string {
 	case within(from, sources) && within(imported, sources) && !within(imported, sources+"/internal") &&
 		source(from) != source(imported):
 		return "sources do not know each other"
-	case !isTestKit(from) && within(imported, module) && isTestKit(imported):
-		return "test kits are for tests"
 	}
 	return ""
 }
@@ -196,6 +210,8 @@ func TestCheckImports(t *testing.T) {
 		sqs         = module + "/sources/sqs"
 		kinesis     = module + "/sources/kinesis"
 		sqstest     = module + "/sources/sqs/sqstest"
+		lambdatest  = module + "/sources/lambdatest"
+		shardtest   = module + "/sources/shardtest"
 		dynamodb    = "github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	)
 	std := []goPackage{{ImportPath: "context", Standard: true}, {ImportPath: "testing", Standard: true}}
@@ -215,6 +231,10 @@ func TestCheckImports(t *testing.T) {
 		{name: "source through another package", pkg: indirect(sqs, batch, kinesis)},
 		{name: "joint", pkg: direct(pipeline, batch, idempotency)},
 		{name: "test kit", pkg: direct(sqstest, sqs, batch, "testing", "github.com/google/go-cmp/cmp")},
+		{name: "what test kits share", pkg: direct(lambdatest, idempotency, "context")},
+		{name: "test kit uses what test kits share", pkg: direct(sqstest, sqs, lambdatest)},
+		{name: "test kit uses shards in memory", pkg: direct(module+"/sources/kinesis/kinesistest", shardtest)},
+		{name: "what test kits share uses another", pkg: direct(shardtest, lambdatest)},
 		{name: "inside a test kit", pkg: direct(module+"/idempotency/storetest/internal/broken", idempotency, "testing")},
 		{name: "leaf", pkg: direct(dynamostore, idempotency, dynamodb, "github.com/aws/smithy-go")},
 		{name: "example", pkg: direct(module+"/examples/orders", sqs, kinesis, sqstest, batch, idempotency, dynamostore,
@@ -248,6 +268,26 @@ func TestCheckImports(t *testing.T) {
 		{
 			name: "source uses a test kit", pkg: direct(sqs, sqstest),
 			want: []string{sqs + " imports " + sqstest + ": test kits are for tests"},
+		},
+		{
+			name: "source uses what test kits share", pkg: direct(sqs, lambdatest),
+			want: []string{sqs + " imports " + lambdatest + ": test kits are for tests"},
+		},
+		{
+			name: "joint uses what test kits share", pkg: direct(pipeline, lambdatest),
+			want: []string{pipeline + " imports " + lambdatest + ": test kits are for tests"},
+		},
+		{
+			name: "source uses shards in memory", pkg: direct(kinesis, shardtest),
+			want: []string{kinesis + " imports " + shardtest + ": test kits are for tests"},
+		},
+		{
+			name: "what test kits share knows a source", pkg: direct(lambdatest, sqs),
+			want: []string{lambdatest + " imports " + sqs + ": sources do not know each other"},
+		},
+		{
+			name: "kit of the core uses what test kits of sources share", pkg: direct(module+"/idempotency/storetest", lambdatest),
+			want: []string{module + "/idempotency/storetest imports " + lambdatest + ": the core does not know its sources"},
 		},
 		{
 			name: "testing in the library", pkg: indirect(idempotency, "testing"),

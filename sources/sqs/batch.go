@@ -88,13 +88,15 @@ func (b *messages[T]) Prepare(i int) (pipeline.Identity, error) {
 	if r.problem != nil {
 		return pipeline.Identity{}, r.problem
 	}
-	if err := b.handler.body.decode(r, &m.Body); err != nil {
+	if err := b.handler.decodeBody(r, &m.Body); err != nil {
 		return pipeline.Identity{}, err
 	}
 	if b.handler.pipeline.Guard == nil {
 		return pipeline.Identity{}, nil
 	}
-	b.handler.warnOfAge(m.View)
+	if age := b.handler.age; age.Wanted() {
+		age.Check(b.handler.options.Logger, r.id, m.SentAt())
+	}
 	return b.handler.identify(m)
 }
 

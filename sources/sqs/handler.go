@@ -5,14 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
-	"sync/atomic"
-	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/oncekit/oncekit/batch"
 	"github.com/oncekit/oncekit/sources/internal/envelope"
+	"github.com/oncekit/oncekit/sources/internal/payload"
 	"github.com/oncekit/oncekit/sources/internal/pipeline"
 )
 
@@ -22,10 +20,9 @@ type Handler[T any] struct {
 	fn       func(context.Context, *Message[T]) error
 	options  Options
 	pipeline pipeline.Config
-	body     bodyDecoder[T]
+	body     payload.Decoder[T]
 	key      func(*Message[T]) (string, error) // nil: the messageId
-	expiry   time.Duration                     // of keys, where messages may be older; otherwise 0
-	warned   atomic.Bool                       // that a message is older
+	age      *pipeline.AgeWarning
 }
 
 // NewHandler returns a Handler that calls fn for each message. What fn returns decides about the message: nil means that
@@ -36,14 +33,7 @@ func NewHandler[T any](fn func(ctx context.Context, m *Message[T]) error, optFns
 	if fn == nil {
 		return nil, errors.New("sqs: handler function is nil, want a function")
 	}
-	var options Options
-	for _, f := range optFns {
-		if f == nil {
-			continue
-		}
-		f(&options)
-	}
-	h := &Handler[T]{fn: fn, options: options} // a copy, which no option function has kept a pointer to
+	h := &Handler[T]{fn: fn, options: pipeline.Apply(optFns), age: pipeline.NewAgeWarning(0)}
 	key, err := keyFunction[T](&h.options)
 	if err := errors.Join(h.options.validate(), err); err != nil {
 		return nil, err
@@ -51,10 +41,10 @@ func NewHandler[T any](fn func(ctx context.Context, m *Message[T]) error, optFns
 	if h.options.Idempotency != nil {
 		h.key = key
 		if expiry := h.options.Idempotency.Options().Expiry; expiry > 0 && expiry < messageLife {
-			h.expiry = expiry
+			h.age = pipeline.NewAgeWarning(expiry)
 		}
 	}
-	h.body = newBodyDecoder[T](h.options.Decode)
+	h.body = payload.NewDecoder[T](h.options.Decode)
 	// A message held elsewhere is given back at once: waiting costs Lambda time, and the queue waits for nothing.
 	h.pipeline = pipeline.Config{Batch: &h.options.Options, Guard: h.options.Idempotency, Expiry: keyLife, Wait: -1}
 	return h, nil
@@ -69,7 +59,7 @@ func (h *Handler[T]) Invoke(ctx context.Context, payload []byte) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	return appendAnswer(nil, failed), nil
+	return envelope.AppendAnswer(nil, failed), nil
 }
 
 // Handle is Invoke with the types of aws-lambda-go, for tests. An event whose Records are nil is an error, as one without
@@ -99,25 +89,12 @@ func (h *Handler[T]) invoke(ctx context.Context, payload []byte) (failed []strin
 	}
 	report := pipeline.Run(ctx, b.engineRecords(), b, &h.pipeline)
 	if h.options.Visibility != nil {
-		changeVisibility(ctx, h.options.Visibility, h.logger(), report, b.records)
+		changeVisibility(ctx, h.options.Visibility, h.options.Logger, report, b.records)
 	}
 	if err := report.Err(h.options.ErrorOn); err != nil {
 		return nil, err
 	}
 	return identifiers(report, b.records)
-}
-
-func (h *Handler[T]) logger() *slog.Logger {
-	if h.options.Logger == nil {
-		return slog.Default()
-	}
-	return h.options.Logger
-}
-
-// warn logs. A logger that panics loses its line, and that is all.
-func warn(logger *slog.Logger, message string, args ...any) {
-	defer func() { _ = recover() }()
-	logger.Warn(message, args...)
 }
 
 // identifiers returns the item identifiers of the failed messages, each once and in input order.

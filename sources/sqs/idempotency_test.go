@@ -286,7 +286,7 @@ func TestIdempotencyExpiry(t *testing.T) {
 
 // A message that is older than its key lives is warned about, once in the life of a handler.
 func TestIdempotencyAgeWarning(t *testing.T) {
-	const warning = "message is older than its idempotency key lives, so a redelivery may run again"
+	const warning = "record is older than its idempotency key lives, so a redelivery may run again"
 	hour := func(o *idempotency.Options) { o.Expiry = time.Hour }
 	for _, test := range []struct {
 		name    string

@@ -3,10 +3,11 @@ package sqs
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
-	"reflect"
 	"time"
 
+	"github.com/oncekit/oncekit/sources/internal/payload"
 	"github.com/oncekit/oncekit/sources/internal/pipeline"
 )
 
@@ -31,35 +32,22 @@ func BodySHA256(v View) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// keyed is a payload that names its own key.
-type keyed interface{ IdempotencyKey() string }
-
 // keyFunction returns the function that names messages, or nil for the messageId.
 func keyFunction[T any](o *Options) (func(*Message[T]) (string, error), error) {
-	switch {
-	case o.Key != nil && o.bodyKey != nil:
-		return nil, fmt.Errorf("sqs: both KeyOf and Options.Key are set, want one")
-	case o.Key != nil:
+	if o.Key != nil && o.bodyKey != nil {
+		return nil, errors.New("sqs: both KeyOf and Options.Key are set, want one")
+	}
+	if o.Key != nil {
 		return func(m *Message[T]) (string, error) { return o.Key(m.View) }, nil
-	case o.bodyKey != nil:
-		key, ok := o.bodyKey.(func(T) string)
-		switch {
-		case !ok:
-			return nil, fmt.Errorf("sqs: KeyOf has a %T, want a func(%v) string, as the handler's messages have such a body",
-				o.bodyKey, reflect.TypeFor[T]())
-		case key == nil:
-			return nil, fmt.Errorf("sqs: KeyOf has a nil function, want a func(%v) string", reflect.TypeFor[T]())
-		}
-		return func(m *Message[T]) (string, error) { return key(m.Body), nil }, nil
 	}
-	t := reflect.TypeFor[T]()
-	switch of := reflect.TypeFor[keyed](); {
-	case t.Implements(of):
-		return func(m *Message[T]) (string, error) { return any(m.Body).(keyed).IdempotencyKey(), nil }, nil
-	case reflect.PointerTo(t).Implements(of):
-		return func(m *Message[T]) (string, error) { return any(&m.Body).(keyed).IdempotencyKey(), nil }, nil
+	key, err := payload.Key[T](o.bodyKey)
+	if err != nil {
+		return nil, fmt.Errorf("sqs: %w", err)
 	}
-	return nil, nil
+	if key == nil {
+		return nil, nil
+	}
+	return func(m *Message[T]) (string, error) { return key(&m.Body), nil }, nil
 }
 
 // identify names the message to the guard.
@@ -78,17 +66,4 @@ func (h *Handler[T]) identify(m *Message[T]) (pipeline.Identity, error) {
 		}
 	}
 	return identity, nil
-}
-
-// warnOfAge says once that a message is older than its key lives: a redelivery of it may run again.
-func (h *Handler[T]) warnOfAge(v View) {
-	if h.expiry == 0 || h.warned.Load() {
-		return
-	}
-	sent := v.SentAt()
-	if sent.IsZero() || time.Since(sent) <= h.expiry || h.warned.Swap(true) {
-		return
-	}
-	warn(h.logger(), "message is older than its idempotency key lives, so a redelivery may run again",
-		"record", v.ID(), "sent", sent, "expiry", h.expiry)
 }

@@ -6,10 +6,9 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
-	jsonv2 "github.com/go-json-experiment/json"
-	jsonv1 "github.com/go-json-experiment/json/v1"
 
 	"github.com/oncekit/oncekit/sources/internal/envelope"
+	"github.com/oncekit/oncekit/sources/internal/payload"
 )
 
 // Message is a message of a queue, with its body decoded into a T. It is the handler's to keep, but as long as it is kept,
@@ -113,8 +112,16 @@ func (v View) MessageAttribute(name string) (events.SQSMessageAttribute, bool) {
 	if value == "" {
 		return a, false
 	}
-	err := unmarshal([]byte(value), &a)
+	err := payload.Unmarshal([]byte(value), &a)
 	return a, err == nil
+}
+
+// JSON returns the whole message as it was delivered.
+func (v View) JSON() string {
+	if v.r == nil {
+		return ""
+	}
+	return v.r.raw
 }
 
 // Raw returns the whole message as aws-lambda-go has it. What of it is not of the type that AWS documents is left out.
@@ -125,9 +132,3 @@ func (v View) Raw() events.SQSMessage {
 	}
 	return m
 }
-
-// compatible are the options that make bodies decode as with encoding/json, but for the errors: the legacy ones cost a
-// pass over the body of their own, and say less.
-var compatible = jsonv2.JoinOptions(jsonv1.DefaultOptionsV1(), jsonv1.ReportErrorsWithLegacySemantics(false))
-
-func unmarshal(data []byte, v any) error { return jsonv2.Unmarshal(data, v, compatible) }

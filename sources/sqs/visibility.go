@@ -10,6 +10,7 @@ import (
 
 	"github.com/oncekit/oncekit/batch"
 	"github.com/oncekit/oncekit/idempotency"
+	"github.com/oncekit/oncekit/sources/internal/pipeline"
 )
 
 // maxVisibility is the longest timeout that is asked for, less the time that the batch took. SQS allows 12 hours, but
@@ -55,7 +56,7 @@ func (f VisibilityFunc) ChangeVisibility(ctx context.Context, c VisibilityChange
 func changeVisibility(ctx context.Context, v Visibility, logger *slog.Logger, report *batch.Report, records []record) {
 	defer func() {
 		if value := recover(); value != nil {
-			warn(logger, "visibility of failed messages was not changed", "panic", value)
+			pipeline.Warn(logger, "visibility of failed messages was not changed", "panic", value)
 		}
 	}()
 	changes := visibilityChanges(report, records)
@@ -74,7 +75,7 @@ func changeVisibility(ctx context.Context, v Visibility, logger *slog.Logger, re
 	}
 	failed, first := c.wait(len(changes))
 	if failed > 0 {
-		warn(logger, "visibility of failed messages was not changed", "messages", failed, "error", first)
+		pipeline.Warn(logger, "visibility of failed messages was not changed", "messages", failed, "error", first)
 	}
 }
 

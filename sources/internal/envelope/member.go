@@ -1,30 +1,42 @@
 package envelope
 
 import (
+	"iter"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Member returns the value of the object's member with the name, as JSON, or "" if it has none or is no object. Of several
-// members with the name it is the last one, as with encoding/json. The object is valid JSON, as Split hands it out, or
-// empty.
-func Member(object, name string) (value string) {
-	i := skipSpace(object, 0)
-	if i >= len(object) || object[i] != '{' {
-		return ""
-	}
-	for i = skipSpace(object, i+1); i < len(object) && object[i] == '"'; i = skipSpace(object, i+1) {
-		end := skipString(object, i)
-		found := memberName(object[i:end]) == name
-		start := skipSpace(object, skipSpace(object, end)+1) // behind the colon
-		end = skipValue(object, start)
-		if found {
-			value = object[start:end]
+// Members yields the names and values of the object's members, the values as JSON, and nothing if object is none. It is
+// valid JSON, as Split hands it out, or empty. Of several members with one name the last one counts, as with
+// encoding/json.
+func Members(object string) iter.Seq2[string, string] {
+	return func(yield func(name, value string) bool) {
+		i := skipSpace(object, 0)
+		if i >= len(object) || object[i] != '{' {
+			return
 		}
-		if i = skipSpace(object, end); i >= len(object) || object[i] != ',' {
-			break
+		for i = skipSpace(object, i+1); i < len(object) && object[i] == '"'; i = skipSpace(object, i+1) {
+			end := skipString(object, i)
+			name := memberName(object[i:end])
+			start := skipSpace(object, skipSpace(object, end)+1) // behind the colon
+			end = skipValue(object, start)
+			if !yield(name, object[start:end]) {
+				return
+			}
+			if i = skipSpace(object, end); i >= len(object) || object[i] != ',' {
+				return
+			}
+		}
+	}
+}
+
+// Member returns the value of the object's member with the name, or "" if it has none.
+func Member(object, name string) (value string) {
+	for n, v := range Members(object) {
+		if n == name {
+			value = v
 		}
 	}
 	return value

@@ -19,6 +19,13 @@ type Visitor interface {
 	End(raw string)
 }
 
+// EventVisitor is a Visitor that is told of the event's members beside Records as well.
+type EventVisitor interface {
+	Visitor
+	// EventMember is called for each of them, before or after the records, with its value as JSON.
+	EventMember(name, value string)
+}
+
 // The duplicate names and broken UTF-8 that encoding/json accepts are no reason to refuse a batch.
 var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
@@ -30,6 +37,15 @@ func Split(payload []byte, v Visitor) error {
 	s.decoder = jsontext.NewDecoder(bytes.NewBuffer(payload), lenient)
 	return s.event()
 }
+
+// ErrNoRecords means that the event is a JSON object without Records, or with null.
+var ErrNoRecords = errors.New("event has no Records")
+
+// noRecords is an ErrNoRecords that says what was found.
+type noRecords string
+
+func (e noRecords) Error() string        { return string(e) }
+func (e noRecords) Is(target error) bool { return target == ErrNoRecords }
 
 type splitter struct {
 	text    string
@@ -53,7 +69,7 @@ func (s *splitter) event() error {
 		return notJSON(err)
 	}
 	var others []string
-	found := false
+	found, null := false, false
 	for s.decoder.PeekKind() != '}' {
 		name, err := s.value()
 		if err != nil {
@@ -63,8 +79,8 @@ func (s *splitter) event() error {
 			if others = append(others, clip(name)); len(others) > 8 {
 				others = append(others[:8], "...")
 			}
-			if err := s.decoder.SkipValue(); err != nil {
-				return notJSON(err)
+			if err := s.eventMember(memberName(name)); err != nil {
+				return err
 			}
 			continue
 		}
@@ -72,6 +88,12 @@ func (s *splitter) event() error {
 			return errors.New("event has Records twice, want one array")
 		}
 		found = true
+		if null = s.decoder.PeekKind() == 'n'; null {
+			if err := s.decoder.SkipValue(); err != nil {
+				return notJSON(err)
+			}
+			continue
+		}
 		if err := s.records(); err != nil {
 			return err
 		}
@@ -83,10 +105,25 @@ func (s *splitter) event() error {
 	if _, err := s.decoder.ReadToken(); !errors.Is(err, io.EOF) {
 		return fmt.Errorf("event is followed by more bytes at offset %d, want one JSON object", end)
 	}
+	if null {
+		return noRecords("event has Records that are null, want an array")
+	}
 	if !found {
-		return fmt.Errorf("event has no Records, but %s", memberList(others))
+		return noRecords("event has no Records, but " + memberList(others))
 	}
 	return nil
+}
+
+func (s *splitter) eventMember(name string) error {
+	v, ok := s.visitor.(EventVisitor)
+	if !ok {
+		return notJSON(s.decoder.SkipValue())
+	}
+	value, err := s.value()
+	if err == nil {
+		v.EventMember(name, value)
+	}
+	return err
 }
 
 func (s *splitter) records() error {

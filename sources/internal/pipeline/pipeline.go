@@ -33,6 +33,19 @@ type Source interface {
 	Handle(ctx context.Context, i int) error
 }
 
+// Finished is implemented by sources that know by themselves, without a guard, that records are done.
+type Finished interface {
+	// Done reports whether the record is done, so that it does not run. It is called after Prepare.
+	Done(i int) bool
+}
+
+// Decoder is implemented by sources that can name a record without decoding it.
+type Decoder interface {
+	// Decode decodes the record, once it is known that it is going to be handled. What is wrong with it is for Handle to
+	// return.
+	Decode(i int)
+}
+
 // Config is what a handler's batches have in common.
 type Config struct {
 	Batch *batch.Options
@@ -49,6 +62,17 @@ const (
 	claimTime = time.Second     // for the claim's reply, after which the handler's time begins
 	sinkTime  = 5 * time.Second // for the sink as well, after the handler has used up its time
 )
+
+// Apply returns options that none of the functions has kept a pointer to. A nil function is skipped.
+func Apply[O any](optFns []func(*O)) O {
+	var options O
+	for _, f := range optFns {
+		if f != nil {
+			f(&options)
+		}
+	}
+	return options
+}
 
 // Run runs a batch.
 func Run(ctx context.Context, records []batch.Record, source Source, config *Config) *batch.Report {
@@ -80,8 +104,15 @@ func (p *plain) Prepare(_ context.Context, i int) (string, error) {
 	_, err := p.source.Prepare(i)
 	return "", err
 }
+
+func (p *plain) Admit(_ context.Context, i int) batch.Admission {
+	if f, ok := p.source.(Finished); ok && f.Done(i) {
+		return batch.Admission{Outcome: batch.Replayed}
+	}
+	return batch.Admission{}
+}
+
 func (p *plain) Twin(int, int) error                                                  { return nil }
-func (p *plain) Admit(context.Context, int) batch.Admission                           { return batch.Admission{} }
 func (p *plain) Run(ctx context.Context, i int) error                                 { return p.source.Handle(ctx, i) }
 func (p *plain) Settle(_ context.Context, _ int, s batch.Settlement) batch.Settlement { return s }
 
@@ -146,6 +177,9 @@ func (g *guarded) Admit(ctx context.Context, i int) batch.Admission {
 		return batch.Admission{Outcome: batch.Replayed}
 	}
 	e.claim = claim
+	if d, ok := g.source.(Decoder); ok {
+		d.Decode(i)
+	}
 	a := batch.Admission{
 		Context: claim.Context(ctx), Attempt: claim.Attempt(), Deadline: claim.Deadline(), Cause: idempotency.ErrLeaseEnding,
 	}

@@ -3,7 +3,7 @@
 // timeout runs out, move to a dead-letter queue, keep their order in a FIFO queue, are sometimes delivered twice,
 // and are deleted according to the function's answer as AWS reads it.
 //
-// What is tested is any Handler: everything with the method Invoke of lambda.Handler, such as the handlers of
+// What is tested is any lambdatest.Handler: everything with the method Invoke of lambda.Handler, such as the handlers of
 // package sqs or what lambda.NewHandler makes of an ordinary function.
 //
 //	q, err := sqstest.NewQueue("orders")
@@ -18,38 +18,17 @@
 //
 // A Queue knows no clock but package time's. In a testing/synctest bubble a test therefore takes no time, however
 // long the visibility timeouts are that it waits for, and every moment in it is exact. The same code runs in real
-// time, where one sets short timeouts.
-//
-// A bubble's clock stops when the test function returns, and testing/synctest reports a deadlock if a goroutine is
-// left then, even one that only sleeps. Close lets go what is parked. A handler that outlives its answer, because it
-// ignores its context and was given up, is the test's own: it must end before the bubble does, so let the test sleep
-// past its end, after Drain and before it returns:
-//
-//	time.Sleep(time.Minute) // the handler hangs for 50 seconds, and this takes none
+// time, where one sets short timeouts. A handler that outlives its answer must end before the bubble does; the
+// documentation of lambdatest says how.
 //
 // # Faults
 //
-// A function can fail between any two of its steps, and a test shows little that only tries the easy ones.
-// Options.Crash is asked at each Point: before the handler is invoked, at every store call before it is applied and
-// after, wherever the handler calls Checkpoint, and before its answer is received. Randomly makes a seeded one.
-// Options.StoreFault delays or refuses store calls, and Options.DuplicateProbability and Queue.Redeliver deliver
-// messages again.
+// Package lambdatest runs the invocations, and says what can go wrong with them, what becomes of the goroutines of a
+// dead one, and that the payload is overwritten when Invoke returns. Options.Crash and Options.StoreFault are its
+// faults. For store calls to take part, the function under test uses the store that Queue.Store returns. All messages of
+// an invocation that crashed or timed out come back.
 //
-// For the store calls to take part, the function under test uses the store that Queue.Store returns. Which
-// invocation a call belongs to is told by its context, which is derived from Invoke's.
-//
-// An invocation that crashed or timed out is dead, as if its process had been killed. Its answer is ignored, and all
-// its messages come back. None of its store calls arrives any more. Go cannot kill goroutines, so those of a dead
-// invocation run up to their next store call or checkpoint, and are parked there: nothing that they have deferred
-// runs, no lock of theirs is released, until Close. A goroutine that makes no such call runs on: it still logs, calls
-// hooks and middleware, and works off records that need no store. What a test counts in a hook or reads in a log may
-// thus come from a dead invocation. A handler whose effects matter calls Checkpoint before each of them, and so does
-// a hook or middleware that counts.
-//
-// A crash kills one invocation, which is all that its execution environment was doing. Invocations that overlap with
-// it live on, and so does what the handler keeps in memory from one invocation to the next, which on AWS would be
-// gone. A goroutine that is left over from an invocation that has answered is not dead: execution environments are
-// frozen and thawed, and so it may go on at any time.
+// Options.DuplicateProbability and Queue.Redeliver deliver messages again.
 //
 // # What AWS does with the answer
 //
@@ -58,12 +37,6 @@
 // errors and panics. An answer whose key batchItemFailures is misspelt is an empty one, and everything is deleted.
 // Without ReportBatchItemFailures (Options.WithoutReportBatchItemFailures) everything is deleted unless there was an
 // error. Delivery, which Options.Observe gets, says for every invocation what was deleted and why.
-//
-// # The payload
-//
-// The bytes that Invoke gets are overwritten when it returns, and used again for a later event, as by aws-lambda-go.
-// A handler that keeps a part of them finds question marks there, and the race detector reports a goroutine that
-// still reads them.
 //
 // # What it is not
 //

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/oncekit/oncekit/sources/lambdatest"
 	"github.com/oncekit/oncekit/sources/sqs/sqstest"
 )
 
@@ -97,7 +98,7 @@ func TestDuplicateProbability(t *testing.T) {
 				ids = append(ids, send(t, q, sqstest.Message{Body: fmt.Sprint(i)})...)
 			}
 			var seen log[string]
-			drain(t, q, sqstest.HandlerFunc(func(ctx context.Context, payload []byte) ([]byte, error) {
+			drain(t, q, lambdatest.HandlerFunc(func(ctx context.Context, payload []byte) ([]byte, error) {
 				batch := make(map[string]bool)
 				answer, err := each(func(ctx context.Context, m events.SQSMessage) error {
 					history, _ := q.History(m.MessageId)

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/oncekit/oncekit/idempotency"
+	"github.com/oncekit/oncekit/sources/lambdatest"
 	"github.com/oncekit/oncekit/sources/sqs/sqstest"
 )
 
@@ -33,7 +34,7 @@ func Example() {
 	}
 
 	lampsSoldOut := true
-	handler := sqstest.HandlerFunc(func(ctx context.Context, payload []byte) ([]byte, error) {
+	handler := lambdatest.HandlerFunc(func(ctx context.Context, payload []byte) ([]byte, error) {
 		var event events.SQSEvent
 		if err := json.Unmarshal(payload, &event); err != nil {
 			return nil, err
@@ -66,7 +67,7 @@ func Example() {
 func ExampleQueue_Store() {
 	q, err := sqstest.NewQueue("payments", func(o *sqstest.Options) {
 		o.FunctionTimeout, o.VisibilityTimeout = time.Second, time.Second
-		o.Crash = func(p sqstest.Point) bool { return p.Moment == sqstest.AfterInvoke && p.ReceiveCount == 1 }
+		o.Crash = func(p lambdatest.Point) bool { return p.Moment == lambdatest.AfterInvoke && p.Attempt == 1 }
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -81,7 +82,7 @@ func ExampleQueue_Store() {
 		fmt.Println(err)
 		return
 	}
-	handler := sqstest.HandlerFunc(func(ctx context.Context, payload []byte) ([]byte, error) {
+	handler := lambdatest.HandlerFunc(func(ctx context.Context, payload []byte) ([]byte, error) {
 		var event events.SQSEvent
 		if err := json.Unmarshal(payload, &event); err != nil {
 			return nil, err
@@ -90,7 +91,7 @@ func ExampleQueue_Store() {
 		for _, m := range event.Records {
 			result, err := idempotency.Do(ctx, guard, m.MessageId, func(ctx context.Context) (struct{}, error) {
 				fmt.Println("charge", m.Body)
-				sqstest.Checkpoint(ctx, "charged") // another point at which Options.Crash could say yes
+				lambdatest.Checkpoint(ctx, "charged") // another point at which Options.Crash could say yes
 				return struct{}{}, nil
 			})
 			if result.Replayed {
@@ -122,7 +123,7 @@ func ExampleNewEvent() {
 	)
 	event.Records[1].Attributes["ApproximateReceiveCount"] = "3"
 
-	handler := sqstest.HandlerFunc(func(ctx context.Context, payload []byte) ([]byte, error) {
+	handler := lambdatest.HandlerFunc(func(ctx context.Context, payload []byte) ([]byte, error) {
 		var event events.SQSEvent
 		if err := json.Unmarshal(payload, &event); err != nil {
 			return nil, err

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/oncekit/oncekit/sources/lambdatest"
 	"github.com/oncekit/oncekit/sources/sqs/sqstest"
 )
 
@@ -25,11 +26,11 @@ func fifo(bodies ...string) []sqstest.Message {
 }
 
 // batches returns a handler that notes its batches by body and fails the bodies that the function says.
-func batches(fails func(body string, receive int) bool) (sqstest.Handler, *log[string]) {
+func batches(fails func(body string, receive int) bool) (lambdatest.Handler, *log[string]) {
 	noted := new(log[string])
 	now := since()
 	receives := make(map[string]int)
-	return sqstest.HandlerFunc(func(ctx context.Context, payload []byte) ([]byte, error) {
+	return lambdatest.HandlerFunc(func(ctx context.Context, payload []byte) ([]byte, error) {
 		var got []string
 		answer, err := each(func(ctx context.Context, m events.SQSMessage) error {
 			got = append(got, m.Body)
@@ -184,10 +185,10 @@ func TestFIFOOrderHolds(t *testing.T) {
 		batchSize := rapid.IntRange(1, 10).Draw(r, "batch size")
 		concurrency := rapid.IntRange(1, 4).Draw(r, "concurrency")
 		synctest.Test(t, func(t *testing.T) {
-			fails := sqstest.Randomly(seed+1000, .2)
+			fails := lambdatest.Randomly(seed+1000, .2)
 			q := newQueue(t, "orders.fifo", func(o *sqstest.Options) {
 				o.BatchSize, o.Concurrency, o.Seed = batchSize, concurrency, seed
-				o.Crash = sqstest.Randomly(seed, .05)
+				o.Crash = lambdatest.Randomly(seed, .05)
 			})
 			for i, group := range groups {
 				send(t, q, sqstest.Message{Body: fmt.Sprintf("%s%02d", group, i), GroupID: group})
@@ -195,11 +196,11 @@ func TestFIFOOrderHolds(t *testing.T) {
 			var handled log[string]
 			var overlaps log[string]
 			var busy log[string]
-			drain(t, q, sqstest.HandlerFunc(func(ctx context.Context, payload []byte) ([]byte, error) {
+			drain(t, q, lambdatest.HandlerFunc(func(ctx context.Context, payload []byte) ([]byte, error) {
 				failed := make(map[string]bool)
 				return each(func(ctx context.Context, m events.SQSMessage) error {
 					group := m.Body[:1]
-					if failed[group] || fails(sqstest.Point{Name: m.Body}) {
+					if failed[group] || fails(lambdatest.Point{Name: m.Body}) {
 						failed[group] = true
 						return errNo
 					}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/oncekit/oncekit/idempotency"
+	"github.com/oncekit/oncekit/sources/lambdatest"
 	"github.com/oncekit/oncekit/sources/sqs/sqstest"
 )
 
@@ -44,15 +45,15 @@ func TestGuardedHandler(t *testing.T) {
 	var repeats, crashes, duplicates int // over all seeds: a single one may be a lucky run
 	for seed := range uint64(5) {
 		synctest.Test(t, func(t *testing.T) {
-			throttled := sqstest.Randomly(seed+100, .05)
+			throttled := lambdatest.Randomly(seed+100, .05)
 			q := newQueue(t, "orders", func(o *sqstest.Options) {
 				o.Seed, o.Concurrency, o.DuplicateProbability = seed+1, 3, .2
-				o.Crash = sqstest.Randomly(seed, .02)
-				o.StoreFault = func(p sqstest.Point) sqstest.Fault {
+				o.Crash = lambdatest.Randomly(seed, .02)
+				o.StoreFault = func(p lambdatest.Point) lambdatest.Fault {
 					if throttled(p) {
-						return sqstest.Fault{Err: errThrottled, Latency: 100 * time.Millisecond}
+						return lambdatest.Fault{Err: errThrottled, Latency: 100 * time.Millisecond}
 					}
-					return sqstest.Fault{Latency: time.Millisecond}
+					return lambdatest.Fault{Latency: time.Millisecond}
 				}
 			})
 			store := &completions{Store: idempotency.NewMemoryStore()}
@@ -69,13 +70,13 @@ func TestGuardedHandler(t *testing.T) {
 			var effects log[string]
 			drain(t, q, each(func(ctx context.Context, m events.SQSMessage) error {
 				_, err := idempotency.Do(ctx, guard, m.MessageId, func(ctx context.Context) (struct{}, error) {
-					sqstest.Checkpoint(ctx, "before "+m.Body)
+					lambdatest.Checkpoint(ctx, "before "+m.Body)
 					if store.has("orders#" + m.MessageId) {
 						t.Errorf("seed %d: message %s is worked on after its completion was stored", seed, m.Body)
 					}
 					effects.add(m.Body)
 					time.Sleep(10 * time.Millisecond)
-					sqstest.Checkpoint(ctx, "after "+m.Body)
+					lambdatest.Checkpoint(ctx, "after "+m.Body)
 					return struct{}{}, nil
 				})
 				return err
@@ -106,14 +107,14 @@ func TestRunIsRepeatable(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			q := newQueue(t, "orders", func(o *sqstest.Options) {
 				o.Seed, o.DuplicateProbability = 7, .2
-				o.Crash = sqstest.Randomly(7, .02)
+				o.Crash = lambdatest.Randomly(7, .02)
 				o.Observe = func(d sqstest.Delivery) { deliveries = append(deliveries, d) }
 			})
 			for i := range 60 {
 				send(t, q, sqstest.Message{Body: fmt.Sprint(i)})
 			}
 			drain(t, q, each(func(ctx context.Context, m events.SQSMessage) error {
-				sqstest.Checkpoint(ctx, m.Body)
+				lambdatest.Checkpoint(ctx, m.Body)
 				time.Sleep(time.Millisecond)
 				return nil
 			}))

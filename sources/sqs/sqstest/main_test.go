@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/oncekit/oncekit/idempotency"
+	"github.com/oncekit/oncekit/sources/lambdatest"
 	"github.com/oncekit/oncekit/sources/sqs/sqstest"
 )
 
@@ -43,7 +44,7 @@ func send(t *testing.T, q *sqstest.Queue, messages ...sqstest.Message) []string 
 	return ids
 }
 
-func drain(t *testing.T, q *sqstest.Queue, h sqstest.Handler) {
+func drain(t *testing.T, q *sqstest.Queue, h lambdatest.Handler) {
 	t.Helper()
 	if err := q.Drain(t.Context(), h); err != nil {
 		t.Fatal(err)
@@ -52,7 +53,7 @@ func drain(t *testing.T, q *sqstest.Queue, h sqstest.Handler) {
 
 // each is the handler that people write by hand: it calls fn for one record after the other and reports what failed.
 // A FIFO handler must not go on after a failure; this one does, which no test here minds.
-func each(fn func(ctx context.Context, m events.SQSMessage) error) sqstest.HandlerFunc {
+func each(fn func(ctx context.Context, m events.SQSMessage) error) lambdatest.HandlerFunc {
 	return func(ctx context.Context, payload []byte) ([]byte, error) {
 		var event events.SQSEvent
 		if err := json.Unmarshal(payload, &event); err != nil {

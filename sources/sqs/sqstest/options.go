@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/oncekit/oncekit/sources/lambdatest"
 )
 
 // Options configures a queue, the function that reads it and the event source mapping between them. The zero value is
@@ -55,13 +57,14 @@ type Options struct {
 	// for a FIFO queue. See Queue.Redeliver for one duplicate at a chosen moment.
 	DuplicateProbability float64
 
-	// Crash is asked at every Point that a running invocation passes, and ends the invocation there by returning true.
-	// It is called concurrently. The default is never; Randomly makes a seeded one.
-	Crash func(Point) bool
+	// Crash is asked at every point that a running invocation passes, and ends the invocation there by returning true.
+	// It is called concurrently. The default is never; lambdatest.Randomly makes a seeded one. In a point, RecordIDs are
+	// message IDs, and Attempt is the highest ApproximateReceiveCount in the batch.
+	Crash func(lambdatest.Point) bool
 
 	// StoreFault is asked for every call of a store that Queue.Store returned, and says what is to go wrong with it.
 	// It is called concurrently. The default is nothing.
-	StoreFault func(Point) Fault
+	StoreFault func(lambdatest.Point) lambdatest.Fault
 
 	// Observe is called once for every invocation that has ended, after its messages are deleted and before Drain or
 	// Run return. It is called concurrently.

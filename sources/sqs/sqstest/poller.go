@@ -5,28 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/oncekit/oncekit/sources/lambdatest"
 )
-
-// Handler is what is tested. It is the same as lambda.Handler of aws-lambda-go, so lambda.NewHandler makes one of an
-// ordinary handler function.
-type Handler interface {
-	// Invoke handles the event in payload, which is valid until Invoke returns, and returns the answer.
-	Invoke(ctx context.Context, payload []byte) ([]byte, error)
-}
-
-// HandlerFunc is a function as a Handler.
-type HandlerFunc func(ctx context.Context, payload []byte) ([]byte, error)
-
-// Invoke calls f.
-func (f HandlerFunc) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
-	return f(ctx, payload)
-}
 
 // poller is one Drain or Run.
 type poller struct {
 	running int // invocations that have not ended; guarded by the queue's mutex
 	stuck   string
-	buffers buffers
 }
 
 // Drain delivers messages to h until the queue holds none: none visible, none in flight, none delayed. Then no
@@ -35,14 +21,14 @@ type poller struct {
 // A message that is never deleted keeps Drain from ending. If a dead-letter queue does not take it, Drain returns an
 // error that names it after more than 1,000 receives. When ctx is done, Drain receives no more, waits for what it
 // has invoked, and returns the context's error and what is left, unless nothing is. The values of ctx are those of
-// Invoke's context; its end is not. After Close, Drain returns ErrClosed.
-func (q *Queue) Drain(ctx context.Context, h Handler) error { return q.poll(ctx, h, true) }
+// Invoke's context; its end is not. After Close, Drain returns lambdatest.ErrClosed.
+func (q *Queue) Drain(ctx context.Context, h lambdatest.Handler) error { return q.poll(ctx, h, true) }
 
 // Run delivers messages to h until ctx is done, waits for what it has invoked, and returns nil. Otherwise it is like
 // Drain.
-func (q *Queue) Run(ctx context.Context, h Handler) error { return q.poll(ctx, h, false) }
+func (q *Queue) Run(ctx context.Context, h lambdatest.Handler) error { return q.poll(ctx, h, false) }
 
-func (q *Queue) poll(ctx context.Context, h Handler, drain bool) error {
+func (q *Queue) poll(ctx context.Context, h lambdatest.Handler, drain bool) error {
 	if h == nil {
 		return errors.New("sqstest: handler is nil")
 	}
@@ -53,7 +39,7 @@ func (q *Queue) poll(ctx context.Context, h Handler, drain bool) error {
 		q.mu.Lock()
 		if q.closed {
 			q.mu.Unlock()
-			return ErrClosed
+			return q.errClosed()
 		}
 		now := time.Now()
 		var next time.Time

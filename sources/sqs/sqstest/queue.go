@@ -6,23 +6,20 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/oncekit/oncekit/idempotency"
+	"github.com/oncekit/oncekit/sources/lambdatest"
 )
 
-var (
-	// ErrClosed means that the queue was closed.
-	ErrClosed = errors.New("sqstest: queue is closed")
-
-	// ErrNotInFlight means that a receipt handle is not the newest one of a message in flight: the message was deleted,
-	// or its visibility timeout ran out, or it was received again since. AWS says MessageNotInflight, or that the
-	// message "does not exist or is not available for visibility timeout change".
-	ErrNotInFlight = errors.New("sqstest: no message is in flight under the receipt handle")
-)
+// ErrNotInFlight means that a receipt handle is not the newest one of a message in flight: the message was deleted,
+// or its visibility timeout ran out, or it was received again since. AWS says MessageNotInflight, or that the
+// message "does not exist or is not available for visibility timeout change".
+var ErrNotInFlight = errors.New("sqstest: no message is in flight under the receipt handle")
 
 const (
 	fifoSuffix  = ".fifo"
@@ -30,19 +27,16 @@ const (
 	account     = "123456789012"
 	senderID    = "AIDAIENQZJOLO23YVJ4VO" // the one in the AWS documentation
 	dedupWindow = 5 * time.Minute
-
-	// closeGrace is how long Close waits for the handler's code to return.
-	closeGrace = 5 * time.Second
 )
 
 // Queue is an SQS queue in memory, together with the event source mapping that reads it and invokes a handler. It is
 // a FIFO queue if its name ends in ".fifo". NewQueue makes one. Its methods are safe for concurrent use.
 type Queue struct {
-	name    string
-	fifo    bool
-	options Options
-	seed    seed
-	done    chan struct{} // closed by Close: what is parked is let go
+	name     string
+	fifo     bool
+	options  Options
+	seed     lambdatest.Seed
+	function *lambdatest.Function
 
 	mu       sync.Mutex
 	changed  chan struct{} // closed and replaced when something has changed that a waiter could wait for
@@ -55,9 +49,6 @@ type Queue struct {
 	byID     map[string]*message
 	dedup    map[string]*message // FIFO: by deduplication ID
 	stats    Stats
-
-	invocations map[*invocation]struct{} // whose context is not cancelled yet
-	calls       int                      // Invoke calls that have not returned
 }
 
 // entry is one copy of a message in the queue.
@@ -84,15 +75,13 @@ func NewQueue(name string, options ...func(*Options)) (*Queue, error) {
 		return nil, err
 	}
 	q := &Queue{
-		name:        name,
-		fifo:        strings.HasSuffix(name, fifoSuffix),
-		done:        make(chan struct{}),
-		changed:     make(chan struct{}),
-		entries:     list.New(),
-		receipts:    make(map[string]*entry),
-		byID:        make(map[string]*message),
-		dedup:       make(map[string]*message),
-		invocations: make(map[*invocation]struct{}),
+		name:     name,
+		fifo:     strings.HasSuffix(name, fifoSuffix),
+		changed:  make(chan struct{}),
+		entries:  list.New(),
+		receipts: make(map[string]*entry),
+		byID:     make(map[string]*message),
+		dedup:    make(map[string]*message),
 	}
 	for _, option := range options {
 		option(&q.options)
@@ -100,10 +89,10 @@ func NewQueue(name string, options ...func(*Options)) (*Queue, error) {
 	if err := q.options.resolve(q.fifo); err != nil {
 		return nil, err
 	}
-	q.seed = seed(q.options.Seed)
-	if q.seed == 0 {
-		q.seed = randomSeed()
-	}
+	q.seed = lambdatest.NewSeed(q.options.Seed)
+	q.function = lambdatest.NewFunction(lambdatest.FunctionOptions{
+		Timeout: q.options.FunctionTimeout, Crash: q.options.Crash, StoreFault: q.options.StoreFault,
+	})
 	return q, nil
 }
 
@@ -123,7 +112,7 @@ func (q *Queue) Send(m Message) (id string, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
-		return "", ErrClosed
+		return "", q.errClosed()
 	}
 	now := time.Now()
 	if q.fifo {
@@ -143,7 +132,7 @@ func (q *Queue) Send(m Message) (id string, err error) {
 // accept makes m a message of this queue, with an ID and, in a FIFO queue, a sequence number.
 func (q *Queue) accept(m Message, now time.Time) *message {
 	q.accepted++
-	accepted := newMessage(m, q.seed.uuid("message", q.name, strconv.Itoa(q.accepted)), now)
+	accepted := newMessage(m, q.seed.UUID("message", q.name, strconv.Itoa(q.accepted)), now)
 	if q.fifo {
 		accepted.DeduplicationID = m.deduplicationID()
 		accepted.sequence = q.newSequence()
@@ -157,7 +146,7 @@ func (q *Queue) newSequence() string { return fmt.Sprintf("18849496%012d", q.acc
 // newReceipt returns a receipt handle that was not returned before.
 func (q *Queue) newReceipt() string {
 	q.received++
-	d := q.seed.digest("receipt", q.name, strconv.Itoa(q.received))
+	d := q.seed.Digest("receipt", q.name, strconv.Itoa(q.received))
 	return "AQEB" + base64.StdEncoding.EncodeToString(slices.Concat(d[:], d[:], d[:]))
 }
 
@@ -227,7 +216,7 @@ func (q *Queue) Redeliver(id string) error {
 	m := q.byID[id]
 	switch {
 	case q.closed:
-		return ErrClosed
+		return q.errClosed()
 	case q.fifo:
 		return fmt.Errorf("sqstest: %q is a FIFO queue and does not redeliver", q.name)
 	case m == nil:
@@ -248,59 +237,23 @@ func (q *Queue) duplicate(m *message, receives int, visibleAt time.Time) *entry 
 	return e
 }
 
-// Close ends the queue and every invocation that still runs. The contexts of all invocations are cancelled, then the
-// goroutines that a crash or a timeout left parked are let go: a store call returns ErrClosed without any effect, a
-// checkpoint ends its goroutine with runtime.Goexit. Until then nothing of a dead invocation runs, not even what it
-// has deferred.
-//
-// Close waits until all calls of Invoke have returned. If the handler's own code keeps one for 5 seconds more, Close
-// gives up with an error that names its messages. Closing twice is allowed.
+// Store returns a store that belongs to the function that reads the queue: a call within an invocation reaches inner
+// only if the invocation is alive, and with the faults of Options.StoreFault. It is the store of
+// lambdatest.Function.Store, which says more.
+func (q *Queue) Store(inner idempotency.Store) idempotency.Store { return q.function.Store(inner) }
+
+// Close ends the queue and every invocation that still runs, and lets go the goroutines of dead ones that were parked,
+// as lambdatest.Function.Close does. It waits until all calls of Invoke have returned. If the handler's own code keeps
+// one for 5 seconds more, Close gives up with an error that names its messages. Closing twice is allowed.
 func (q *Queue) Close() error {
 	q.mu.Lock()
-	first := !q.closed
 	q.closed = true
-	running := slices.Collect(maps.Keys(q.invocations))
-	for _, v := range running {
-		v.ended, v.dead = true, true
-	}
 	q.broadcast()
 	q.mu.Unlock()
-
-	for _, v := range running {
-		v.cancel()
-		v.timer.Stop()
-	}
-	if first {
-		close(q.done)
-	}
-
-	grace := time.NewTimer(closeGrace)
-	defer grace.Stop()
-	for {
-		q.mu.Lock()
-		calls, changed := q.calls, q.changed
-		q.mu.Unlock()
-		if calls == 0 {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-grace.C:
-			return q.unreturned()
-		}
-	}
+	return q.function.Close()
 }
 
-func (q *Queue) unreturned() error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	var ids []string
-	for v := range q.invocations {
-		if !v.returned {
-			ids = append(ids, v.point.MessageIDs...)
-		}
-	}
-	slices.Sort(ids)
-	return fmt.Errorf("sqstest: handler has not returned %v after Close: %d invocations with messages %q",
-		closeGrace, q.calls, ids)
+// errClosed returns the error of a queue that was closed.
+func (q *Queue) errClosed() error {
+	return fmt.Errorf("sqstest: queue %q: %w", q.name, lambdatest.ErrClosed)
 }

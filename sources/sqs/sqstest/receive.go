@@ -6,10 +6,9 @@ import (
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
-)
 
-// maxPayload is the limit of a synchronous invocation's request and response, 6 MB.
-const maxPayload = 6 << 20
+	"github.com/oncekit/oncekit/sources/lambdatest"
+)
 
 // batch is what one receive takes out of the queue.
 type batch struct {
@@ -18,6 +17,15 @@ type batch struct {
 	records    [][]byte // the messages encoded
 	// stuck is the ID of a message that was received more than maxReceivesInDrain times, or "".
 	stuck string
+}
+
+// ids returns the messages' IDs, in the batch's order.
+func (b *batch) ids() []string {
+	ids := make([]string, len(b.messages))
+	for i, m := range b.messages {
+		ids[i] = m.MessageId
+	}
+	return ids
 }
 
 // delivery is one entry in a batch, under the receipt handle it was received with.
@@ -34,7 +42,7 @@ func (q *Queue) receive(now time.Time, gather *time.Time) *batch {
 		*gather = time.Time{}
 		return nil
 	}
-	if window := q.options.BatchingWindow; window > 0 && len(found) < q.options.BatchSize && size < maxPayload {
+	if window := q.options.BatchingWindow; window > 0 && len(found) < q.options.BatchSize && size < lambdatest.MaxPayload {
 		if gather.IsZero() {
 			*gather = now.Add(window)
 		}
@@ -56,7 +64,7 @@ func (q *Queue) receive(now time.Time, gather *time.Time) *batch {
 		handle := q.newReceipt()
 		m := e.message.event(q, handle, e.earlier+e.receives+1, first)
 		r := encode(m)
-		if size += len(r) + 1; size > maxPayload && len(b.deliveries) > 0 {
+		if size += len(r) + 1; size > lambdatest.MaxPayload && len(b.deliveries) > 0 {
 			break
 		}
 
@@ -114,10 +122,10 @@ func (q *Queue) maybeDuplicate(e *entry, now time.Time) *entry {
 		return nil
 	}
 	receive := strconv.Itoa(e.receives)
-	if q.seed.fraction("duplicate", e.message.id, receive) >= q.options.DuplicateProbability {
+	if q.seed.Fraction("duplicate", e.message.id, receive) >= q.options.DuplicateProbability {
 		return nil
 	}
-	thirds := 3 * q.seed.fraction("when", e.message.id, receive)
+	thirds := 3 * q.seed.Fraction("when", e.message.id, receive)
 	delay := time.Duration(max(0, thirds-2) * float64(q.options.visibility()))
 	copied := q.duplicate(e.message, e.receives-1, now.Add(delay))
 	q.entries.MoveAfter(copied.element, e.element) // no later than what was sent after it

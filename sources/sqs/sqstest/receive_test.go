@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/oncekit/oncekit/sources/lambdatest"
 	"github.com/oncekit/oncekit/sources/sqs/sqstest"
 )
 
@@ -27,7 +28,7 @@ type receipt struct {
 }
 
 // receipts returns a handler that notes what it receives and fails as often as told, and what it has noted.
-func receipts(failures int) (sqstest.Handler, *log[receipt]) {
+func receipts(failures int) (lambdatest.Handler, *log[receipt]) {
 	noted := new(log[receipt])
 	now := since()
 	times := make(map[string]int)
@@ -116,10 +117,10 @@ func TestDelay(t *testing.T) {
 }
 
 // sizes returns a handler that notes when it was invoked with how many records.
-func sizes() (sqstest.Handler, *log[[2]float64]) {
+func sizes() (lambdatest.Handler, *log[[2]float64]) {
 	noted := new(log[[2]float64])
 	now := since()
-	return sqstest.HandlerFunc(func(ctx context.Context, payload []byte) ([]byte, error) {
+	return lambdatest.HandlerFunc(func(ctx context.Context, payload []byte) ([]byte, error) {
 		var event events.SQSEvent
 		if err := json.Unmarshal(payload, &event); err != nil {
 			return nil, err

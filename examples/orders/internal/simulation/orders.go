@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/oncekit/oncekit/examples/internal/draw"
 	"github.com/oncekit/oncekit/examples/orders/shop"
 )
 
@@ -48,15 +49,15 @@ const duplicates = 0.12
 
 // newOrders returns n orders. One of each hundred, and at least one, has each of the bad fates; fewer than ten orders
 // have none.
-func newOrders(d draw, n int) []order {
+func newOrders(d draw.Seed, n int) []order {
 	orders := make([]order, n)
 	for i := range orders {
 		orders[i] = order{id: fmt.Sprintf("order-%04d", i+1)}
-		if d.chance(duplicates, "duplicate", i) {
-			orders[i].duplicated = together + moment(d.number(3, "when", i))
+		if d.Chance(duplicates, "duplicate", i) {
+			orders[i].duplicated = together + moment(d.Number(3, "when", i))
 		}
 	}
-	positions := d.order(n)
+	positions := d.Order(n)
 	for f := undecodable; f < fates; f++ {
 		count := f.count(n)
 		for _, i := range positions[:count] {
@@ -94,12 +95,12 @@ var (
 	customers = []string{"ada", "edsger", "grace", "barbara", "leslie", "donald", "frances", "tony"}
 )
 
-func body(d draw, i int, o *order) string {
-	customer := customers[d.number(len(customers), "customer", i)]
+func body(d draw.Seed, i int, o *order) string {
+	customer := customers[d.Number(len(customers), "customer", i)]
 	content := shop.Order{ID: o.id, Customer: customer + "@example.com", Currency: "EUR", Card: "card_of_" + customer}
-	for line := range 1 + d.number(3, "lines", i) {
-		item := catalogue[d.number(len(catalogue), "item", i, line)]
-		item.Quantity = 1 + d.number(4, "quantity", i, line)
+	for line := range 1 + d.Number(3, "lines", i) {
+		item := catalogue[d.Number(len(catalogue), "item", i, line)]
+		item.Quantity = 1 + d.Number(4, "quantity", i, line)
 		content.Items = append(content.Items, item)
 		content.Amount += int64(item.Quantity) * item.Price
 	}

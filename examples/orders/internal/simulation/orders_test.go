@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/oncekit/oncekit/examples/internal/draw"
 	"github.com/oncekit/oncekit/examples/orders/shop"
 )
 
@@ -13,7 +14,7 @@ func TestNewOrders(t *testing.T) {
 		if n >= 10 {
 			each = (n + 99) / 100
 		}
-		orders := newOrders(draw(3), n)
+		orders := newOrders(draw.Seed(3), n)
 		count := make(map[fate]int)
 		ids := make(map[string]bool)
 		for _, o := range orders {

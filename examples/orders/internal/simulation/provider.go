@@ -7,9 +7,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/oncekit/oncekit/examples/internal/draw"
+	"github.com/oncekit/oncekit/examples/internal/pause"
 	"github.com/oncekit/oncekit/examples/orders/shop"
 	"github.com/oncekit/oncekit/idempotency"
-	"github.com/oncekit/oncekit/sources/sqs/sqstest"
+	"github.com/oncekit/oncekit/sources/lambdatest"
 )
 
 // outage is how many charges the provider refuses for now.
@@ -31,7 +33,7 @@ type charge struct {
 // provider is the payment provider of the run. Its ledger is the truth about what was charged. It knows no idempotency
 // keys, so what it is asked twice it does twice.
 type provider struct {
-	draw draw
+	draw draw.Seed
 	fate func(id string) fate
 	// hangs is told of an order whose handler hangs from now on.
 	hangs func(id string)
@@ -53,20 +55,20 @@ func (p *provider) Charge(ctx context.Context, o shop.Order) error {
 	if o.Card == shop.CardDeclined {
 		return shop.ErrDeclined
 	}
-	if p.draw.chance(outage, "outage", o.ID, call) {
+	if p.draw.Chance(outage, "outage", o.ID, call) {
 		return errUnavailable
 	}
-	if err := sleep(ctx, p.draw.duration(minCharge, maxCharge, "charge", o.ID, call)); err != nil {
+	if err := pause.For(ctx, p.draw.Duration(minCharge, maxCharge, "charge", o.ID, call)); err != nil {
 		return fmt.Errorf("charge: %w", err)
 	}
 	hangs := call == 1 && p.fate(o.ID) == hung
-	charged := !hangs || p.draw.chance(0.5, "charged before it hangs", o.ID)
+	charged := !hangs || p.draw.Chance(0.5, "charged before it hangs", o.ID)
 	if charged {
 		// Two points to crash at. The first also keeps what is left of a dead process from charging anyone, since Go
 		// cannot kill its goroutines.
-		sqstest.Checkpoint(ctx, "charge "+o.ID)
+		lambdatest.Checkpoint(ctx, "charge "+o.ID)
 		p.record(ctx, o.ID)
-		sqstest.Checkpoint(ctx, "charged "+o.ID)
+		lambdatest.Checkpoint(ctx, "charged "+o.ID)
 	}
 	if hangs {
 		p.hangs(o.ID)
@@ -92,16 +94,4 @@ func (p *provider) charges() map[string][]charge {
 		charges[c.order] = append(charges[c.order], c)
 	}
 	return charges
-}
-
-// sleep waits for d, or returns why ctx has ended before.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

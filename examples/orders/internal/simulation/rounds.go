@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/oncekit/oncekit/examples/internal/pause"
 	"github.com/oncekit/oncekit/sources/sqs/sqstest"
 )
 
@@ -30,7 +31,7 @@ func (s *simulation) deliver(ctx context.Context) error {
 			}
 		}
 		// All claims were made before now, with leases until their invocations' deadlines.
-		if err := sleep(ctx, s.config.Timeout+s.config.skew()+tick); err != nil {
+		if err := pause.For(ctx, s.config.Timeout+s.config.skew()+tick); err != nil {
 			return err
 		}
 		if err := s.comeBack(ctx); err != nil {
@@ -80,9 +81,9 @@ func (s *simulation) round(ctx context.Context) (done bool, err error) {
 // idle reports whether nothing is visible and no invocation runs.
 func (s *simulation) idle() bool {
 	stats := s.queue.Stats()
-	s.evidence.mu.Lock()
-	defer s.evidence.mu.Unlock()
-	return stats.Visible == 0 && stats.Invocations == len(s.evidence.deliveries)
+	s.witness.mu.Lock()
+	defer s.witness.mu.Unlock()
+	return stats.Visible == 0 && stats.Invocations == len(s.witness.deliveries)
 }
 
 // late returns the messages that are delivered again after the first round.
@@ -98,9 +99,9 @@ func (s *simulation) late() []string {
 
 // comeBack makes all messages visible that are in flight.
 func (s *simulation) comeBack(ctx context.Context) error {
-	s.evidence.mu.Lock()
-	defer s.evidence.mu.Unlock()
-	for _, d := range s.evidence.deliveries {
+	s.witness.mu.Lock()
+	defer s.witness.mu.Unlock()
+	for _, d := range s.witness.deliveries {
 		for _, m := range d.Messages {
 			if !slices.Contains(d.Returned, m.MessageId) {
 				continue

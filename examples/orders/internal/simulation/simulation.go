@@ -11,8 +11,12 @@ import (
 	"time"
 
 	"github.com/oncekit/oncekit/batch"
+	"github.com/oncekit/oncekit/examples/internal/crash"
+	"github.com/oncekit/oncekit/examples/internal/draw"
+	"github.com/oncekit/oncekit/examples/internal/evidence"
 	"github.com/oncekit/oncekit/examples/orders/orders"
 	"github.com/oncekit/oncekit/idempotency"
+	"github.com/oncekit/oncekit/sources/lambdatest"
 	"github.com/oncekit/oncekit/sources/sqs"
 	"github.com/oncekit/oncekit/sources/sqs/sqstest"
 )
@@ -58,18 +62,18 @@ const (
 
 type simulation struct {
 	config      Config
-	draw        draw
+	draw        draw.Seed
 	orders      []order
 	byID        map[string]*order
 	byMessage   map[string]string // message ID to order
 	byBody      map[string]string // message body to order
 	provider    *provider
-	crashes     *crashes
+	crashes     *crash.Crashes
 	faults      *faults
-	evidence    *evidence
+	witness     *witness
 	queue       *sqstest.Queue
 	deadLetters *sqstest.Queue
-	handler     sqstest.Handler
+	handler     lambdatest.Handler
 	runs        atomic.Int64
 	rounds      int
 }
@@ -77,18 +81,18 @@ type simulation struct {
 // Run runs a simulation. Nothing that it starts outlives it, except that handlers which hang return a little later.
 func Run(ctx context.Context, config Config) (result *Result, err error) {
 	s := &simulation{
-		config: config, draw: draw(config.Seed), evidence: newEvidence(),
-		orders: newOrders(draw(config.Seed), config.Orders),
+		config: config, draw: draw.Seed(config.Seed), witness: newWitness(),
+		orders: newOrders(draw.Seed(config.Seed), config.Orders),
 		byID:   make(map[string]*order), byMessage: make(map[string]string), byBody: make(map[string]string),
 	}
 	for i := range s.orders {
 		o := &s.orders[i]
 		s.byID[o.id], s.byBody[o.body] = o, o.id
 	}
-	s.crashes = &crashes{draw: s.draw, concurrency: config.Concurrency, timeout: config.Timeout}
+	s.crashes = newCrashes(s.draw, config)
 	s.faults = &faults{draw: s.draw, calls: make(map[string]int),
 		refused: func(id string) bool { return s.fate(id) == unrecorded }}
-	s.provider = &provider{draw: s.draw, fate: s.fate, hangs: s.crashes.hangs,
+	s.provider = &provider{draw: s.draw, fate: s.fate, hangs: s.crashes.Hangs,
 		closed: make(chan struct{}), calls: make(map[string]int)}
 	if err := s.open(); err != nil {
 		return nil, err
@@ -126,9 +130,9 @@ func (s *simulation) open() (err error) {
 		o.VisibilityTimeout = 12 * time.Hour // longer than any round, which then ends it; see deliver
 		o.BatchSize = batchSize
 		o.DeadLetter, o.MaxReceiveCount = s.deadLetters, maxReceiveCount
-		o.Crash = func(p sqstest.Point) bool { return s.crashes.at(p, s.ordersOf(p.MessageIDs)) }
+		o.Crash = func(p lambdatest.Point) bool { return s.crashes.At(p, orderOf(p), s.ordersOf(p.RecordIDs)) }
 		o.StoreFault = s.faults.at
-		o.Observe = s.evidence.delivered
+		o.Observe = s.witness.delivered
 	})
 	if err != nil {
 		return err
@@ -147,8 +151,8 @@ func (s *simulation) open() (err error) {
 	if err != nil {
 		return err
 	}
-	s.handler = sqstest.HandlerFunc(func(ctx context.Context, payload []byte) ([]byte, error) {
-		return handler.Invoke(context.WithValue(ctx, invocationKey{}, s.crashes.current()), payload)
+	s.handler = lambdatest.HandlerFunc(func(ctx context.Context, payload []byte) ([]byte, error) {
+		return handler.Invoke(context.WithValue(ctx, invocationKey{}, s.crashes.Current()), payload)
 	})
 	return nil
 }
@@ -157,7 +161,7 @@ func (s *simulation) guard() (*idempotency.Guard, error) {
 	if s.config.Store == nil {
 		return nil, nil
 	}
-	seen := &store{s.config.Store, s.evidence}
+	seen := s.witness.Store(s.config.Store)
 	return idempotency.New(s.config.Namespace, s.queue.Store(seen), func(o *idempotency.Options) {
 		o.Logger = slog.New(slog.DiscardHandler)
 		o.Skew = s.config.skew()
@@ -187,9 +191,9 @@ func (s *simulation) ordersOf(messageIDs []string) []string {
 // countRuns is middleware that counts the calls of the handler. Those of dead processes do not count.
 func (s *simulation) countRuns(next batch.Handler) batch.Handler {
 	return func(ctx context.Context, r *batch.Record) error {
-		sqstest.Checkpoint(ctx, "run "+r.Key)
+		lambdatest.Checkpoint(ctx, "run "+r.Key)
 		s.runs.Add(1)
-		s.evidence.ran(attempt{s.byMessage[r.ID], invocationOf(ctx)})
+		s.witness.ran(evidence.Attempt{ID: s.byMessage[r.ID], Invocation: invocationOf(ctx)})
 		return next(ctx, r)
 	}
 }
@@ -197,17 +201,17 @@ func (s *simulation) countRuns(next batch.Handler) batch.Handler {
 // OnRecordFinished implements batch.OnRecordFinished.
 func (s *simulation) OnRecordFinished(ctx context.Context, r *batch.Result) {
 	invocation := invocationOf(ctx)
-	if s.evidence.ended(invocation) {
+	if s.witness.HasEnded(invocation) {
 		return // it crashed: a dead process finishes nothing
 	}
 	id := s.byMessage[r.Record.ID]
-	s.evidence.finished(attempt{id, invocation}, *r)
-	s.crashes.finishes(id)
+	s.witness.finished(evidence.Attempt{ID: id, Invocation: invocation}, *r)
+	s.crashes.Finishes(id)
 }
 
 // deadLetter is the handler's Options.DeadLetter. In production it would send to a queue of AWS.
 func (s *simulation) deadLetter(ctx context.Context, r *batch.Record, _ error) error {
-	sqstest.Checkpoint(ctx, "dead-letter "+s.byMessage[r.ID])
+	lambdatest.Checkpoint(ctx, "dead-letter "+s.byMessage[r.ID])
 	_, err := s.deadLetters.Send(sqstest.Message{Body: s.byID[s.byMessage[r.ID]].body})
 	return err
 }
@@ -252,13 +256,13 @@ func (s *simulation) send() error {
 // result counts what has happened.
 func (s *simulation) result() *Result {
 	stats := s.queue.Stats()
-	e := s.evidence
+	w := s.witness
 	r := &Result{
 		Orders: len(s.orders), Duplicates: stats.Duplicates, Deliveries: stats.Receives,
 		Retries: stats.Receives - stats.Sent - stats.Duplicates,
-		Runs:    int(s.runs.Load()), Replays: e.counts[batch.Replayed], InProgress: e.counts[batch.InProgress],
-		Unreached: e.unreached(s.byMessage),
-		Crashes:   stats.Crashes, Hung: e.counts[batch.Abandoned],
+		Runs:    int(s.runs.Load()), Replays: w.counts[batch.Replayed], InProgress: w.counts[batch.InProgress],
+		Unreached: w.unreached(s.byMessage),
+		Crashes:   stats.Crashes, Hung: w.counts[batch.Abandoned],
 		Throttled: s.faults.throttled, RepliesLost: s.faults.lost,
 	}
 	moved, movedByQueue := s.moved(), make(map[string]bool)
@@ -276,7 +280,7 @@ func (s *simulation) result() *Result {
 			r.Charged++
 		}
 		if moved[id] {
-			d := DeadLetter{Order: id, Err: e.failures[id], Charged: len(charged) > 0}
+			d := DeadLetter{Order: id, Err: w.failures[id], Charged: len(charged) > 0}
 			if movedByQueue[id] {
 				d.Receives = maxReceiveCount
 			}
@@ -286,7 +290,7 @@ func (s *simulation) result() *Result {
 			r.Lost = append(r.Lost, id)
 		}
 		for n := 1; n < len(charged); n++ {
-			r.Repeats = append(r.Repeats, e.explain(charged[n-1], charged[n]))
+			r.Repeats = append(r.Repeats, w.explain(charged[n-1], charged[n]))
 		}
 	}
 	return r

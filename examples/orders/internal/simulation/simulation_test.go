@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/oncekit/oncekit/examples/internal/brokenstore"
 	"github.com/oncekit/oncekit/examples/orders/shop"
 	"github.com/oncekit/oncekit/idempotency"
 )
@@ -172,9 +173,9 @@ func TestBrokenStores(t *testing.T) {
 		store idempotency.Store
 		want  string // in the cause of a repeat; "": orders are lost
 	}{
-		{"forgets completions", forgetful{idempotency.NewMemoryStore()}, "the completion of the first charge was stored"},
-		{"grants what is held", generous{idempotency.NewMemoryStore()}, "the claim of the first charge had not run out"},
-		{"takes all for done", hasty{idempotency.NewMemoryStore()}, ""},
+		{"forgets completions", new(brokenstore.Forgetful), "the completion of the first charge was stored"},
+		{"grants what is held", new(brokenstore.Generous), "the claim of the first charge had not run out"},
+		{"takes all for done", new(brokenstore.Hasty), ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -194,32 +195,6 @@ func TestBrokenStores(t *testing.T) {
 			})
 		})
 	}
-}
-
-// forgetful says that it has stored completions and has not.
-type forgetful struct{ *idempotency.MemoryStore }
-
-func (forgetful) Complete(context.Context, idempotency.CompleteRequest) error { return nil }
-
-// generous takes no notice of leases.
-type generous struct{ *idempotency.MemoryStore }
-
-func (s generous) Claim(ctx context.Context, r idempotency.ClaimRequest) (idempotency.ClaimResult, error) {
-	lease := r.Lease
-	if e, held := s.Get(r.Key); held && e.Status == idempotency.InProgress {
-		r.Now = e.Lease.Add(r.Skew + time.Second)
-		r.Lease, r.Expiry = r.Now.Add(time.Minute), r.Now.Add(time.Hour)
-	}
-	result, err := s.MemoryStore.Claim(ctx, r)
-	result.Entry.Lease = lease
-	return result, err
-}
-
-// hasty says of every key that it is done.
-type hasty struct{ *idempotency.MemoryStore }
-
-func (hasty) Claim(context.Context, idempotency.ClaimRequest) (idempotency.ClaimResult, error) {
-	return idempotency.ClaimResult{Entry: idempotency.Entry{Status: idempotency.Completed}}, nil
 }
 
 // TestStops ends a run in the middle.
