@@ -72,7 +72,10 @@ func TestImports(t *testing.T) {
 	for _, complaint := range checkImports(packages) {
 		t.Error(complaint)
 	}
-	for _, pkg := range []string{"/batch", "/idempotency", "/idempotency/dynamostore", "/sources/internal/pipeline", "/sources/sqs"} {
+	for _, pkg := range []string{
+		"/batch", "/deadletter", "/idempotency", "/idempotency/dynamostore", "/idempotency/watermark", "/sources/dynamodbstream",
+		"/sources/internal/pipeline", "/sources/internal/stream", "/sources/kinesis", "/sources/sqs",
+	} {
 		if !slices.ContainsFunc(packages, func(p goPackage) bool { return p.ImportPath == module+pkg }) {
 			t.Errorf("go list does not know %s%s, so no rule holds for it", module, pkg)
 		}

@@ -1,0 +1,81 @@
+package stream
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/oncekit/oncekit/batch"
+	"github.com/oncekit/oncekit/idempotency"
+	"github.com/oncekit/oncekit/sources/internal/pipeline"
+)
+
+// wait is for how long a record waits for a claim that is held elsewhere: as long as there is time. A shard's records come
+// back at once, and not when the claim's lease has ended, so giving up early gains nothing.
+const wait = 24 * time.Hour
+
+// Config is what the batches of one handler have in common.
+type Config struct {
+	source   string
+	pipeline pipeline.Config
+	serial   bool
+	age      *pipeline.AgeWarning
+}
+
+// Order is what a source says about the order of its records.
+type Order struct {
+	// Serial is whether the user asks for one record at a time.
+	Serial bool
+	// Keyed is whether the user names records by a key of their own, which may be missing.
+	Keyed bool
+}
+
+// NewConfig returns the Config for options, which it keeps and adapts: where a record may run without protection, the
+// shard is serial, or at least stops at its first failure if the user asks for more at once. Whatever succeeded behind
+// that failure would run again, as the checkpoint stands before it. The source is the package's name, for errors, and
+// life how long keys live where the guard does not say.
+func NewConfig(source string, options *batch.Options, guard *idempotency.Guard, life time.Duration, order Order) *Config {
+	c := &Config{source: source, serial: order.Serial, age: pipeline.NewAgeWarning(0)}
+	c.pipeline = pipeline.Config{Batch: options, Guard: guard, Expiry: life, Wait: wait}
+	if guard == nil || (order.Keyed && guard.Options().MissingKey == idempotency.MissingKeyRunsUnprotected) {
+		options.StopOnFailure = true
+		c.serial = c.serial || options.Concurrency <= 1
+	}
+	if guard != nil {
+		if expiry := guard.Options().Expiry; expiry > 0 {
+			life = expiry
+		}
+		c.age = pipeline.NewAgeWarning(life)
+	}
+	return c
+}
+
+// shardLane is the lane of the records that have no other. No partition key is empty, and those that are this are only
+// kept in an order that they do not need.
+const shardLane = "\x00shard"
+
+// Lanes sets the lanes of the records, by the key that their source keeps in order. An empty key means that a record has
+// none, and is kept in order with all others like it. If the key of one is not known, it may be any, and all are kept in
+// one order.
+func (c *Config) Lanes(records []batch.Record, lane func(i int) (key string, known bool)) {
+	serial := c.serial
+	for i := range records {
+		key, known := lane(i)
+		if key == "" {
+			key = shardLane
+		}
+		records[i].Lane = key
+		serial = serial || !known
+	}
+	if serial {
+		for i := range records {
+			records[i].Lane = shardLane
+		}
+	}
+}
+
+// CheckAge warns if a batch's oldest record, which is its first, is older than keys live.
+func (c *Config) CheckAge(logger *slog.Logger, first interface{ ID() string }, at func() time.Time) {
+	if c.age.Wanted() {
+		c.age.Check(logger, first.ID(), at())
+	}
+}

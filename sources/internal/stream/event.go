@@ -1,0 +1,51 @@
+package stream
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/oncekit/oncekit/sources/internal/envelope"
+)
+
+// Event is an event that is taken apart into records of type R. A source embeds it in its envelope.Visitor.
+type Event[R any] struct {
+	Records []R
+	Shards  Shards
+	Window  Members
+	size    int
+}
+
+// maxBatch is the largest batch that a mapping can be set to
+// (https://docs.aws.amazon.com/lambda/latest/api/API_CreateEventSourceMapping.html).
+const maxBatch = 10_000
+
+// Parse takes the payload apart by visitor, which embeds e.
+func (e *Event[R]) Parse(payload []byte, visitor envelope.EventVisitor) error {
+	e.size = len(payload)
+	err := envelope.Split(payload, visitor)
+	if errors.Is(err, envelope.ErrNoRecords) && e.Window.Present() {
+		return nil // a window can end without records
+	}
+	return err
+}
+
+// EventMember notes a member of the event beside its records.
+func (e *Event[R]) EventMember(name, value string) { e.Window.member(name, value) }
+
+// Add adds a record, of which raw is the JSON.
+func (e *Event[R]) Add(r R, raw string) {
+	if e.Records == nil {
+		// Room for as many as there are if they are all of this size.
+		e.Records = make([]R, 0, min(e.size/len(raw)+1, maxBatch))
+	}
+	e.Records = append(e.Records, r)
+}
+
+// NoWindow returns an error if the event is that of a tumbling window.
+func (e *Event[R]) NoWindow() error {
+	if e.Window.Present() {
+		return fmt.Errorf("event is that of a tumbling window, want a handler made by NewWindowHandler for it: " +
+			"Lambda takes an answer without the window's state for a failure")
+	}
+	return nil
+}

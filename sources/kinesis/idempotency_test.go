@@ -1,0 +1,180 @@
+package kinesis_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/oncekit/oncekit/batch"
+	"github.com/oncekit/oncekit/idempotency"
+	"github.com/oncekit/oncekit/sources/kinesis"
+)
+
+var errStore = errors.New("store is down")
+
+// Case 21: one key twice in a batch is one run and one claim, also across partition keys, and never a deadlock.
+func TestIdempotencyTwins(t *testing.T) {
+	byID := kinesis.KeyOf(func(c click) string { return c.ID })
+	for _, n := range []int{1, 2, 10} {
+		for _, lanes := range [][2]string{{"g", "g"}, {"g", "h"}, {"", ""}} {
+			for _, fails := range []bool{false, true} {
+				t.Run(fmt.Sprintf("concurrency %d, partition keys %q, fails %v", n, lanes, fails), func(t *testing.T) {
+					store := &faults{}
+					var mu sync.Mutex
+					ran := 0
+					h := newHandler(t, func(_ context.Context, r *kinesis.Record[click]) error {
+						mu.Lock()
+						defer mu.Unlock()
+						ran++
+						if fails && r.Data.ID == "c1" {
+							return errors.New("no")
+						}
+						return nil
+					}, concurrency(n), withStore(t, store), byID)
+					payload := event(record{Data: `{"id":"c1"}`, Key: lanes[0]}, record{Data: `{"id":"c1"}`, Key: lanes[1], N: 1},
+						record{Data: `{"id":"c3"}`, Key: "other", N: 2})
+					number := ""
+					if fails {
+						number = sequence(0)
+					}
+					wantCheckpoint(t, t.Context(), h, payload, number)
+					if ran != 2 || store.claims.Load() != 2 {
+						t.Errorf("%d ran after %d claims, want two of each", ran, store.claims.Load())
+					}
+				})
+			}
+		}
+	}
+}
+
+// Twins across lanes in both orders, from aggregates too: no order of the lanes makes a deadlock.
+func TestIdempotencyTwinsAcrossLanes(t *testing.T) {
+	byData := func(o *kinesis.Options) {
+		o.Key = func(v kinesis.View) (string, error) { return string(v.RawData()[1:]), nil }
+	}
+	for _, n := range []int{1, 2, 10} {
+		w := &worker{}
+		h := newHandler(t, w.handle, concurrency(n), guarded(t), byData)
+		wantCheckpoint(t, t.Context(), h, event(record{Data: aggregate("a1", "b2", "a2"), Key: "p"}, record{Data: "b1", Key: "b", N: 1}), "")
+		if ran := w.take(); len(ran) != 2 {
+			t.Errorf("%v ran, want one of each key", ran)
+		}
+	}
+}
+
+// Case 16: one key with other data is a mismatch, in the store and in the batch.
+func TestIdempotencyFingerprint(t *testing.T) {
+	options := []func(*kinesis.Options){
+		kinesis.KeyOf(func(c click) string { return c.ID }), func(o *kinesis.Options) { o.Fingerprint = kinesis.DataSHA256 }, concurrency(1),
+	}
+	handle := func(context.Context, *kinesis.Record[click]) error { return nil }
+	original := record{Data: `{"id":"c1","count":1}`, Key: "a", N: 0}
+	same, other := original, original
+	same.N, same.Key = 1, "b"
+	other.N, other.Key, other.Data = 2, "c", `{"id":"c1","count":2}`
+	for _, batches := range [][][]byte{{event(original), event(same, other)}, {event(original, same, other)}} {
+		var failed errorHook
+		h := newHandler(t, handle, append(options, guarded(t), failed.option)...)
+		for i, payload := range batches {
+			number := ""
+			if i == len(batches)-1 {
+				number = sequence(2)
+			}
+			wantCheckpoint(t, t.Context(), h, payload, number)
+		}
+		if err := failed.only(t); !errors.Is(err, idempotency.ErrFingerprintMismatch) || !batch.IsPermanent(err) {
+			t.Errorf("error is %v, want a permanent %v", err, idempotency.ErrFingerprintMismatch)
+		}
+	}
+}
+
+// Rule 8: a claim that cannot be decided fails its record, and the handler does not run. Rule 9: work whose completion is
+// not stored is done, but nothing of its partition key goes on.
+func TestIdempotencyStoreFails(t *testing.T) {
+	records := keyed("a1", "b1", "a2")
+	store := &faults{claim: func() error { return errStore }}
+	w := &worker{}
+	wantCheckpoint(t, t.Context(), newHandler(t, w.handle, withStore(t, store)), event(records...), sequence(0))
+	w.want(t)
+
+	synctest.Test(t, func(t *testing.T) { // a completion is tried several times
+		store := &faults{complete: func() error { return errStore }}
+		w := &worker{}
+		h := newHandler(t, w.handle, withStore(t, store))
+		wantCheckpoint(t, t.Context(), h, event(records...), sequence(2))
+		w.want(t, "a1", "b1")
+		// What is done and not recorded is in front of the checkpoint. It is not delivered again.
+	})
+}
+
+// Case 23: a key lives 8 days by default, and as long as the guard says otherwise.
+func TestIdempotencyExpiry(t *testing.T) {
+	for _, test := range []struct {
+		options func(*idempotency.Options)
+		life    time.Duration
+	}{
+		{func(*idempotency.Options) {}, 8 * 24 * time.Hour},
+		{func(o *idempotency.Options) { o.Expiry = 366 * 24 * time.Hour }, 366 * 24 * time.Hour},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := &worker{}
+			h := newHandler(t, w.handle, guarded(t, test.options))
+			payload := event(keyed("a")...)
+			for _, step := range []struct {
+				after time.Duration
+				want  []string
+			}{{0, []string{"a"}}, {test.life, nil}, {time.Second, []string{"a"}}, {time.Second, nil}} {
+				time.Sleep(step.after)
+				wantCheckpoint(t, t.Context(), h, payload, "")
+				w.wantOrder(t, step.want...)
+			}
+		})
+	}
+}
+
+// A record that is older than its key lives is warned about, once in the life of a handler.
+func TestIdempotencyAgeWarning(t *testing.T) {
+	const warning = "record is older than its idempotency key lives, so a redelivery may run again"
+	const day = 24 * time.Hour
+	for _, test := range []struct {
+		name    string
+		options func(*idempotency.Options)
+		age     time.Duration
+		want    int
+	}{
+		{"as old as its key", func(*idempotency.Options) {}, 8 * day, 0},
+		{"older", func(*idempotency.Options) {}, 8*day + time.Millisecond, 1},
+		{"older, with an expiry for it", func(o *idempotency.Options) { o.Expiry = 31 * day }, 30 * day, 0},
+		{"older than the expiry", func(o *idempotency.Options) { o.Expiry = time.Hour }, time.Hour + time.Millisecond, 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var logged logs
+				h := newHandler(t, (&worker{}).handle, guarded(t, test.options), logged.option)
+				records := numbered(3)
+				for i := range records {
+					records[i].At = time.Now().Add(-test.age)
+				}
+				for range 2 {
+					wantCheckpoint(t, t.Context(), h, event(records...), "")
+				}
+				if lines := logged.about(t, warning); len(lines) != test.want || (len(lines) > 0 && lines[0].Record != eventID(0)) {
+					t.Errorf("lines: %+v, want %d about %s", lines, test.want, eventID(0))
+				}
+			})
+		})
+	}
+	// A record that does not say when it came is not old, and without a guard age does not matter.
+	var logged logs
+	old := record{Data: "a", Key: "a", At: time.Unix(1545084650, 0)}
+	wantCheckpoint(t, t.Context(), newHandler(t, (&worker{}).handle, logged.option), event(old), "")
+	unknown := change(old, `"approximateArrivalTimestamp":1545084650.000`, `"x":0`)
+	wantCheckpoint(t, t.Context(), newHandler(t, (&worker{}).handle, guarded(t), logged.option), rawEvent(unknown), "")
+	if lines := logged.about(t, warning); len(lines) != 0 {
+		t.Errorf("lines: %+v, want none", lines)
+	}
+}
