@@ -1,11 +1,8 @@
 package dynamotest
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
-	"net/http"
-	"os"
 	"testing"
 	"time"
 
@@ -14,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/oncekit/oncekit/idempotency/dynamostore"
+	"github.com/oncekit/oncekit/internal/localserver"
 )
 
 // Client returns a client for the endpoint of Start, with the SDK's default retries.
@@ -23,25 +21,14 @@ func Client(t testing.TB, optFns ...func(*dynamodb.Options)) *dynamodb.Client {
 }
 
 // ClientFor returns a client for the endpoint at url: a Proxy's, or a stub's. Its connections are closed when the
-// test ends. Its Region and credentials are those of the environment variables AWS_REGION, AWS_ACCESS_KEY_ID,
-// AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or made up where these are not set.
+// test ends. Its Region and credentials are those of localserver.
 func ClientFor(t testing.TB, url string, optFns ...func(*dynamodb.Options)) *dynamodb.Client {
-	transport := &http.Transport{MaxIdleConnsPerHost: 64}
-	t.Cleanup(transport.CloseIdleConnections)
 	return dynamodb.New(dynamodb.Options{
 		BaseEndpoint: aws.String(url),
-		Region:       cmp.Or(os.Getenv("AWS_REGION"), "us-east-1"),
-		Credentials:  aws.CredentialsProviderFunc(credentials),
-		HTTPClient:   &http.Client{Transport: transport},
+		Region:       localserver.Region(),
+		Credentials:  localserver.Credentials,
+		HTTPClient:   localserver.HTTPClient(t),
 	}, optFns...)
-}
-
-func credentials(context.Context) (aws.Credentials, error) {
-	return aws.Credentials{
-		AccessKeyID:     cmp.Or(os.Getenv("AWS_ACCESS_KEY_ID"), "test"),
-		SecretAccessKey: cmp.Or(os.Getenv("AWS_SECRET_ACCESS_KEY"), "test"),
-		SessionToken:    os.Getenv("AWS_SESSION_TOKEN"),
-	}, nil
 }
 
 // ShortRetries makes a client retry as often as by default, but without the delays.
@@ -67,13 +54,18 @@ func Table(t testing.TB, client *dynamodb.Client, optFns ...func(*dynamostore.Op
 	if err := dynamostore.CreateTable(ctx, client, name, optFns...); err != nil {
 		t.Fatalf("dynamotest: %v", err)
 	}
+	deleteAfter(t, client, name)
+	return name
+}
+
+// deleteAfter deletes a table when the test ends.
+func deleteAfter(t testing.TB, client *dynamodb.Client, table string) {
 	t.Cleanup(func() {
 		// t.Context is done when cleanups run.
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		if _, err := client.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: aws.String(name)}); err != nil {
+		if _, err := client.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: aws.String(table)}); err != nil {
 			t.Errorf("dynamotest: delete table: %v", err)
 		}
 	})
-	return name
 }

@@ -22,6 +22,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/oncekit/oncekit/internal/localserver"
 )
 
 // Options says how the emulator runs a function.
@@ -58,7 +60,7 @@ func Build(t testing.TB, pkg string) string {
 }
 
 // Start runs the function in the file bootstrap until the test ends, and prints its logs if the test fails. Without
-// the emulator the test is skipped, or fails where the environment variable CI is "true".
+// the emulator the test is skipped, or fails where the environment variable CI is set.
 //
 // The function's process starts with the first event.
 func Start(t testing.TB, bootstrap string, options ...func(*Options)) *Function {
@@ -70,7 +72,7 @@ func Start(t testing.TB, bootstrap string, options ...func(*Options)) *Function 
 	if o.Timeout < time.Second || o.Timeout%time.Second != 0 {
 		t.Fatalf("rietest: Timeout is %v; the emulator takes whole seconds, at least one", o.Timeout)
 	}
-	emulator := findEmulator(t)
+	emulator := localserver.Tool(t, "bin/aws-lambda-rie")
 
 	// A free port can be taken by someone else before the emulator listens on it. The emulator ends then.
 	const attempts = 3
@@ -95,40 +97,6 @@ func Start(t testing.TB, bootstrap string, options ...func(*Options)) *Function 
 
 // Logs returns what the emulator and the function have printed so far.
 func (f *Function) Logs() string { return f.logs.String() }
-
-// findEmulator returns the path of the installed emulator.
-func findEmulator(t testing.TB) string {
-	t.Helper()
-	root, err := moduleRoot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(root, ".tools", "bin", "aws-lambda-rie")
-	if _, err := os.Stat(path); err != nil {
-		const missing = "rietest: the Lambda Runtime Interface Emulator is not installed; run `make tools` first: %v"
-		if os.Getenv("CI") == "true" {
-			t.Fatalf(missing, err)
-		}
-		t.Skipf(missing, err)
-	}
-	return path
-}
-
-// moduleRoot returns the folder of the go.mod that the test belongs to.
-func moduleRoot() (string, error) {
-	start, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for dir := start; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir, nil
-		}
-		if dir == filepath.Dir(dir) {
-			return "", fmt.Errorf("rietest: no go.mod in %s or above it", start)
-		}
-	}
-}
 
 func start(emulator, bootstrap string, o Options) (*Function, error) {
 	addresses, err := freeAddresses(2)

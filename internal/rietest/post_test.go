@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/oncekit/oncekit/internal/localserver"
 )
 
 // response is what testdata/function answers.
@@ -144,7 +146,7 @@ func TestPostWaitsForItsTurn(t *testing.T) {
 // TestStopEndsBothProcesses stops the emulator while the function hangs: as it is, and when it has crashed and left the
 // function behind.
 func TestStopEndsBothProcesses(t *testing.T) {
-	emulator, bootstrap := findEmulator(t), Build(t, "./testdata/function")
+	emulator, bootstrap := localserver.Tool(t, "bin/aws-lambda-rie"), Build(t, "./testdata/function")
 	for _, test := range []struct {
 		name   string
 		before func(t *testing.T, f *Function)

@@ -1,9 +1,7 @@
-package dynamotest
+package localserver
 
 import (
 	"fmt"
-	"os"
-	"os/exec"
 	"syscall"
 	"testing"
 	"time"
@@ -16,8 +14,7 @@ func TestServerEndsWithItsParent(t *testing.T) {
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, setChildSubreaper, 1, 0); errno != 0 {
 		t.Fatalf("prctl: %v", errno)
 	}
-	parent := exec.Command(os.Args[0])
-	parent.Env = append(os.Environ(), parentVariable+"="+installed(t))
+	parent := commandAs("parent")
 	output, err := parent.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

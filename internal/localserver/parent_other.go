@@ -1,6 +1,6 @@
 //go:build !linux
 
-package dynamotest
+package localserver
 
 import "os/exec"
 

@@ -1,4 +1,4 @@
-package dynamotest
+package localserver
 
 import (
 	"os/exec"
