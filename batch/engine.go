@@ -188,11 +188,16 @@ func (e *engine) follow(i, leader int) {
 	e.tell(ended)
 }
 
-// answered reports whether the answer has gone out.
-func (e *engine) answered() bool {
+// beginSink moves a record that is given up on to the sink, and returns false if the answer has gone out. A record that
+// never got to its handler is at work from now on too: it is Abandoned if the sink hangs.
+func (e *engine) beginSink(i int) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.closed
+	if e.closed {
+		return false
+	}
+	e.items[i].phase = phaseRunning
+	return true
 }
 
 // hold parks the record until the admission's RetryAt. What the admission says is kept as its result, in case the batch

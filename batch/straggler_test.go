@@ -3,6 +3,7 @@ package batch_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -173,6 +174,88 @@ func TestStragglingTwins(t *testing.T) {
 			t.Errorf("calls (-want +got):\n%s", diff)
 		}
 	})
+}
+
+// A sink that hangs is at work with its record, also where that never got to its handler: the record is Abandoned, so that
+// PanicOnAbandoned ends the environment in which the sink still runs.
+func TestStragglingSinkOfARefusedRecord(t *testing.T) {
+	for _, refused := range []string{"prepare", "prepare panics", "twin", "admit"} {
+		for _, panics := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, panics %v", refused, panics), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					wake := make(chan struct{})
+					var calls trace
+					var reported *batch.Report
+					begin := time.Now()
+					value := func() (value any) {
+						defer func() { value = recover() }()
+						runStages(t, within(t, time.Minute), newRecords("x A.1 A.2 b"), &stages{
+							prepare: func(_ context.Context, i int) (string, error) {
+								switch {
+								case i != 1:
+								case refused == "prepare":
+									return "", batch.Permanent(errBoom)
+								case refused == "prepare panics":
+									panic(batch.Permanent(errBoom))
+								case refused == "twin":
+									return "key 0", nil
+								}
+								return fmt.Sprint("key ", i), nil
+							},
+							twin: func(int, int) error { return batch.Permanent(errBoom) },
+							admit: func(_ context.Context, i int) batch.Admission {
+								if i == 1 && refused == "admit" {
+									return batch.Admission{Outcome: batch.Failed, Err: batch.Permanent(errBoom)}
+								}
+								return batch.Admission{}
+							},
+							run: func(_ context.Context, i int) error {
+								if i == 1 {
+									t.Error("the refused record ran")
+								}
+								return nil
+							},
+							settle: func(_ context.Context, i int, s batch.Settlement) batch.Settlement {
+								if i == 1 {
+									calls.add("settled %v", s.Outcome)
+								}
+								return s
+							},
+						}, concurrency(1), func(o *batch.Options) {
+							o.PanicOnAbandoned = panics
+							o.Hooks = []batch.Hook{batchFinishedFunc(func(r *batch.Report) { reported = r })}
+							o.DeadLetter = func(_ context.Context, r *batch.Record, _ error) error {
+								calls.add("sink %s", r.ID)
+								<-wake
+								return nil
+							}
+						})
+						return nil
+					}()
+					if took := time.Since(begin); took >= time.Minute {
+						t.Errorf("answer after %v, want it before the deadline", took)
+					}
+					want := []string{"x succeeded", "A.1" + abandoned, "A.2" + skippedForDeadline, "b" + skippedForDeadline}
+					if diff := cmp.Diff(want, summary(reported)); diff != "" {
+						t.Errorf("results (-want +got):\n%s", diff)
+					}
+					if took := reported.Results[1].Duration; took <= 0 || took >= time.Minute {
+						t.Errorf("the sink's record took %v, want the time of the batch", took)
+					}
+					err, _ := value.(error)
+					failed, ok := errors.AsType[*batch.FailedError](err)
+					if ok != panics || (value != nil) != panics || (ok && (failed.ID != "A.1" || failed.First != batch.ErrAbandoned)) {
+						t.Errorf("panic is %v, want a FailedError of A.1, abandoned: %v", value, panics)
+					}
+					close(wake)
+					synctest.Wait()
+					if diff := cmp.Diff([]string{"sink A.1", "settled dead-lettered"}, calls.list()); diff != "" {
+						t.Errorf("calls (-want +got):\n%s", diff)
+					}
+				})
+			})
+		}
+	}
 }
 
 // A straggler that fails after the answer went out is not dead-lettered: its source was told that it comes back.

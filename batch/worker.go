@@ -227,7 +227,7 @@ func (w *worker) conclude(err error) {
 // deadLetter hands a record that is given up to the sink. A worker that comes here after the answer has gone out only
 // lets go of its claim: the record is told as failed and comes back.
 func (w *worker) deadLetter() {
-	if !w.answered() {
+	if w.beginSink(w.i) {
 		ctx, cancel := w.sinkContext()
 		defer cancel()
 		if err := w.options.DeadLetter(ctx, &w.records[w.i], w.settlement.Err); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -224,5 +225,64 @@ func TestAttemptsSinkSeesTheChange(t *testing.T) {
 	wantCheckpoint(t, t.Context(), h, rawEvent(records[0].json(), undecodable), "")
 	if len(got) != 2 || got[0].New.Note != "x0" || got[1].New != nil || got[1].Keys.ID != "" || got[1].JSON() != undecodable {
 		t.Errorf("sink got %+v, want a decoded change, and one with its JSON", got)
+	}
+}
+
+// A change of which nobody knows what it is cannot be counted. It is handed to the sink at once, whether others are counted
+// or not, and the shard moves on. Without a sink it comes back, and the whole batch if it has no number to name it by.
+func TestAttemptsOfANamelessChange(t *testing.T) {
+	a, b := record{ID: "a", Note: "a"}, record{ID: "b", Note: "b", N: 1}
+	for _, test := range []struct {
+		name, record, want string
+		numbered           bool // so that an answer can name it
+	}{
+		{"no eventID", a.change(`"eventID":"`+eventID(0)+`",`, ""), "eventID is missing", true},
+		{"eventID empty", a.change(`"eventID":"`+eventID(0)+`"`, `"eventID":""`), "eventID is missing", true},
+		{"no ARN", a.change(`"eventSourceARN":"`+ordersARN+`"`, `"x":0`), "eventSourceARN is missing", true},
+		{"null", "null", "record is null, want an object", false},
+		{"no dynamodb", `{"eventSourceARN":"` + ordersARN + `"}`, "is missing, want an object", false},
+	} {
+		for _, by := range []struct {
+			guard []func(*idempotency.Options)
+			limit int
+		}{{[]func(*idempotency.Options){countAttempts}, 3}, {[]func(*idempotency.Options){countAttempts}, 0}, {nil, 0}} {
+			t.Run(fmt.Sprintf("%s, counted %v, limit %d", test.name, len(by.guard) > 0, by.limit), func(t *testing.T) {
+				payload := rawEvent(test.record, b.json())
+				w := &worker{}
+				h := newHandler(t, w.handle, concurrency(1), guarded(t, by.guard...), func(o *dynamodbstream.Options) { o.MaxAttempts = by.limit })
+				if test.numbered {
+					wantCheckpoint(t, t.Context(), h, payload, sequence(0))
+				} else {
+					wantInvokeError(t, t.Context(), h, payload, "dynamodbstream: record 0 has no sequence number", test.want)
+				}
+				w.take() // b, unless what is broken keeps it back
+				var dead sink
+				h = newHandler(t, w.handle, concurrency(1), guarded(t, by.guard...), dead.giveUpAfter(by.limit))
+				wantCheckpoint(t, t.Context(), h, payload, "")
+				w.wantOrder(t, "b")
+				if len(dead.errs) != 1 {
+					t.Fatalf("sink was given %q, want one change", dead.taken)
+				}
+				wantError(t, dead.errs[0], test.want)
+			})
+		}
+	}
+}
+
+// A guard that counts gives no change up by its number of attempts where there is no limit. One that will not get better is
+// handed to the sink at once, and once.
+func TestAttemptsWithoutALimit(t *testing.T) {
+	records := noted("a0", "x1", "x2")
+	for _, broken := range []string{records[1].undecodable(), records[1].withoutKeys()} {
+		var dead sink
+		w := &worker{}
+		h := newHandler(t, w.handle, concurrency(1), guarded(t, countAttempts), dead.giveUpAfter(0))
+		for range 2 {
+			wantCheckpoint(t, t.Context(), h, rawEvent(records[0].json(), broken, records[2].json()), "")
+		}
+		w.wantOrder(t, "a0", "x2")
+		if len(dead.taken) != 1 || !strings.HasPrefix(dead.taken[0], eventID(1)) {
+			t.Errorf("sink was given %q, want %s once", dead.taken, eventID(1))
+		}
 	}
 }

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/oncekit/oncekit/batch"
@@ -356,5 +358,95 @@ func TestKeyInMiddleware(t *testing.T) {
 		if diff := cmp.Diff(test.want+" of "+eventID(0)+", "+ordersARN+`, note "a0"`, got); diff != "" {
 			t.Errorf("what middleware sees (-want +got):\n%s", diff)
 		}
+	}
+}
+
+// counted is an item that counts how often it is decoded.
+type counted struct{ note string }
+
+var (
+	decoded   atomic.Int32
+	errBroken = errors.New("broken image")
+)
+
+func (c *counted) UnmarshalDynamoDBAttributeValue(av types.AttributeValue) error {
+	decoded.Add(1)
+	if note, ok := av.(*types.AttributeValueMemberM).Value["note"]; ok { // Keys have none
+		c.note = note.(*types.AttributeValueMemberS).Value
+	}
+	if c.note == "broken" {
+		return errBroken
+	}
+	return nil
+}
+
+// What is replayed is not decoded, where its key can be told without. Where it cannot, it is.
+func TestKeyOfReplaysIsNotDecoded(t *testing.T) {
+	const n, each = 20, 3 // Keys and both images
+	payload := event(numbered(n)...)
+	for _, test := range []struct {
+		name    string
+		options func(*dynamodbstream.Options)
+		want    []int32 // how much is decoded with the first delivery and with the second
+	}{
+		{"eventID", func(*dynamodbstream.Options) {}, []int32{n * each, 0}},
+		{"Options.Key", func(o *dynamodbstream.Options) {
+			o.Key = func(v dynamodbstream.View) (string, error) { return v.ID(), nil }
+			o.Fingerprint = o.Key
+		}, []int32{n * each, 0}},
+		{"KeyOf", dynamodbstream.KeyOf(func(c *dynamodbstream.Change[counted]) string { return c.New.note }), []int32{n * each, n * each}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			h := newHandler(t, func(_ context.Context, c *dynamodbstream.Change[counted]) error {
+				if c.New.note == "" || c.Old.note != c.New.note {
+					t.Errorf("images are %+v and %+v, want two decoded ones", c.Old, c.New)
+				}
+				return nil
+			}, guarded(t), test.options)
+			var got []int32
+			for range 2 {
+				decoded.Store(0)
+				wantCheckpoint(t, t.Context(), h, payload, "")
+				got = append(got, decoded.Load())
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("how much was decoded (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A change that is claimed and cannot be decoded then fails with that error. Its claim is free again, and its attempt counted.
+func TestKeyOfWhatCannotBeDecoded(t *testing.T) {
+	for _, counts := range []bool{false, true} {
+		t.Run(fmt.Sprint("counts ", counts), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &faults{}
+				ran := 0
+				h := newHandler(t, func(context.Context, *dynamodbstream.Change[counted]) error { ran++; return nil },
+					withStore(t, store, func(o *idempotency.Options) { o.CountAttempts = counts }), func(o *dynamodbstream.Options) {
+						o.ErrorOn = batch.ErrorOnAnyFailure
+					})
+				payload := event(record{ID: "a", Note: "a"}, record{ID: "b", Note: "broken", N: 1}, record{ID: "b", Note: "c", N: 2})
+				begin := time.Now()
+				for attempt := 1; attempt <= 3; attempt++ {
+					_, err := h.Invoke(t.Context(), payload)
+					if !errors.Is(err, errBroken) {
+						t.Errorf("error is %v, want %v in it", err, errBroken)
+					}
+					wantError(t, err, `OldImage of change "`+eventID(1)+`"`)
+					entry, ok := store.Get("orders#" + keyOf(1))
+					if entry.Status == idempotency.Completed || ok != counts || (counts && entry.Attempts != attempt) {
+						t.Errorf("entry is %+v, there is one: %v, want one with %d attempts: %v", entry, ok, attempt, counts)
+					}
+				}
+				if took := time.Since(begin); took != 0 {
+					t.Errorf("redeliveries took %v, want no wait for the claim", took)
+				}
+				if got := store.releases.Load(); ran != 1 || got != 3 {
+					t.Errorf("%d ran, %d claims were released, want 1 and 3", ran, got)
+				}
+			})
+		})
 	}
 }

@@ -2,8 +2,6 @@ package dynamodbstream
 
 import (
 	"fmt"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/oncekit/oncekit/sources/internal/envelope"
 )
@@ -49,7 +47,7 @@ func (r *record) end(raw string) {
 	for name, value := range envelope.Members(r.dynamodb) {
 		switch name {
 		case "SequenceNumber":
-			if r.sequence = text(value); strings.ContainsRune(r.sequence, utf8.RuneError) {
+			if r.sequence = text(value); envelope.Broken(r.sequence) {
 				r.sequence = "" // none that Lambda would know
 			}
 		case "ApproximateCreationDateTime":
@@ -67,7 +65,7 @@ func (r *record) end(raw string) {
 		r.problem = fmt.Errorf("dynamodbstream: record is %s, want an object", envelope.KindOf(raw))
 	case r.source != "" && r.source != eventSource:
 		r.problem = fmt.Errorf("dynamodbstream: record is of event source %.100q, want %q", r.source, eventSource)
-	case strings.ContainsRune(r.id, utf8.RuneError):
+	case envelope.Broken(r.id):
 		// Two that differ there only would pass for one.
 		r.problem = fmt.Errorf("dynamodbstream: eventID is %.100q, want text without broken characters", r.id)
 	case r.dynamodb == "" || r.dynamodb[0] != '{':

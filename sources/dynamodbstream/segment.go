@@ -77,5 +77,8 @@ func (b *segment[T]) Handle(ctx context.Context, i int) error {
 	return b.fn(ctx, &b.values[i])
 }
 
+// Len returns how many records there are.
+func (b *segment[T]) Len() int { return len(b.Records) }
+
 // SequenceNumber is the item identifier that Lambda knows.
 func (b *segment[T]) SequenceNumber(i int) string { return b.Records[i].sequence }

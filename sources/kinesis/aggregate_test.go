@@ -5,14 +5,17 @@ import (
 	"context"
 	"crypto/md5"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/aws/aws-lambda-go/events"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/oncekit/oncekit/batch"
 	"github.com/oncekit/oncekit/idempotency"
 	"github.com/oncekit/oncekit/sources/internal/kpl"
 	"github.com/oncekit/oncekit/sources/kinesis"
@@ -237,5 +240,56 @@ func TestAggregateOddPartitionKeys(t *testing.T) {
 		h := newHandler(t, w.handle, concurrency(n), guarded(t))
 		wantCheckpoint(t, t.Context(), h, event(record{Data: string(kpl.Append(nil, records)), Key: "p"}), "")
 		w.want(t, "0", "1", "2", "3", "4")
+	}
+}
+
+// Where the event says no eventID, the records of an aggregate are told apart all the same: none passes for another.
+func TestAggregateWithoutAnEventID(t *testing.T) {
+	data := aggregate("x", "y", "z")
+	payload := rawEvent(change(record{Data: data, Key: "p"}, `"eventID":"`+eventID(0)+`",`, ""))
+	noKey := func(o *kinesis.Options) { o.Key = func(kinesis.View) (string, error) { return "", nil } }
+	for name, options := range map[string][]func(*kinesis.Options){
+		"no guard": nil, "guard that lets records run unprotected": {guarded(t, unprotected), noKey},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var ids []string
+			note := func(next batch.Handler) batch.Handler {
+				return func(ctx context.Context, r *batch.Record) error {
+					ids = append(ids, r.ID)
+					return next(ctx, r)
+				}
+			}
+			w := &worker{}
+			h := newHandler(t, w.handle, append(options, func(o *kinesis.Options) { o.Middleware = []batch.Middleware{note} })...)
+			wantCheckpoint(t, t.Context(), h, payload, "")
+			w.wantOrder(t, "x", "y", "z")
+			if diff := cmp.Diff(slices.Compact(slices.Sorted(slices.Values(ids))), ids); diff != "" {
+				t.Errorf("IDs of the records, each once (-want +got):\n%s", diff)
+			}
+			// By the types of aws-lambda-go, of which a test sets what it needs.
+			in := events.KinesisEvent{Records: []events.KinesisEventRecord{
+				{Kinesis: events.KinesisRecord{SequenceNumber: "1", PartitionKey: "p", Data: []byte(data)}},
+			}}
+			got, err := h.Handle(t.Context(), in)
+			want := events.KinesisEventResponse{BatchItemFailures: []events.KinesisBatchItemFailure{}}
+			if diff := cmp.Diff(want, got); err != nil || diff != "" {
+				t.Errorf("error is %v, response (-want +got):\n%s", err, diff)
+			}
+			w.wantOrder(t, "x", "y", "z")
+
+			var taken []string
+			w = &worker{errs: map[string]error{"x": batch.Permanent(errors.New("never"))}}
+			h = newHandler(t, w.handle, append(options, func(o *kinesis.Options) {
+				o.DeadLetter = func(_ context.Context, r *batch.Record, _ error) error {
+					taken = append(taken, r.Value.(*kinesis.Record[string]).Data)
+					return nil
+				}
+			})...)
+			wantCheckpoint(t, t.Context(), h, payload, "")
+			w.wantOrder(t, "x", "y", "z")
+			if diff := cmp.Diff([]string{"x"}, taken); diff != "" {
+				t.Errorf("records in the sink (-want +got):\n%s", diff)
+			}
+		})
 	}
 }

@@ -3,6 +3,7 @@ package kinesis_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -116,6 +117,71 @@ func TestBrokenByDecode(t *testing.T) {
 	w.want(t, "a", "c")
 	if diff := cmp.Diff([]string{eventID(1)}, taken.records); diff != "" {
 		t.Errorf("records in the sink (-want +got):\n%s", diff)
+	}
+}
+
+// A record of which nobody knows what it is cannot be counted. It is handed to the sink at once, whether others are counted
+// or not, and the shard moves on. Without a sink it fails, and the whole invocation if it has no number to name it by.
+func TestBrokenAndNameless(t *testing.T) {
+	a := record{Data: "a", Key: "a"}
+	for _, test := range []struct {
+		name, record, want string
+		numbered           bool // so that an answer can name it
+	}{
+		{"null", "null", "kinesis: record is null, want an object", false},
+		{"no ARN", change(a, `"eventSourceARN":"`+clicksARN+`",`, ""), "eventSourceARN is missing", true},
+		{"another eventID", change(a, shardID+":"+sequence(0), "x"), `eventID is "x"`, true},
+		{"no eventID", change(a, `"eventID":"`+eventID(0)+`",`, ""), `eventID is ""`, true},
+		{"no kinesis", `{"eventID":"` + eventID(0) + `","eventSourceARN":"` + clicksARN + `"}`, "has kinesis that is missing", false},
+		{"null instead of kinesis", `{"kinesis":null}`, "has kinesis that is null", false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			payload := rawEvent(test.record, change(record{Data: "b", Key: "b", N: 1}))
+			for _, by := range []struct {
+				guard []func(*idempotency.Options)
+				limit int
+			}{{[]func(*idempotency.Options){countAttempts}, 3}, {[]func(*idempotency.Options){countAttempts}, 0}, {nil, 0}} {
+				w := &worker{}
+				h := newHandler(t, w.handle, concurrency(1), guarded(t, by.guard...), maxAttempts(by.limit))
+				if test.numbered {
+					wantCheckpoint(t, t.Context(), h, payload, sequence(0))
+				} else {
+					wantInvokeError(t, t.Context(), h, payload, "kinesis: record 0 has no sequence number", test.want)
+				}
+				w.take() // b, unless what is broken keeps it back
+				var taken sink
+				h = newHandler(t, w.handle, concurrency(1), guarded(t, by.guard...), maxAttempts(by.limit), taken.option)
+				wantCheckpoint(t, t.Context(), h, payload, "")
+				w.wantOrder(t, "b")
+				if len(taken.errs) != 1 || !strings.Contains(taken.errs[0], test.want) {
+					t.Errorf("limit %d: errors in the sink are %q, want one with %q", by.limit, taken.errs, test.want)
+				}
+			}
+		})
+	}
+}
+
+// A guard that counts gives no record up by its number of attempts where there is no limit. One that will not get better
+// is handed to the sink at once.
+func TestBrokenWithoutALimit(t *testing.T) {
+	for name, options := range map[string]func(*kinesis.Options){
+		"place": func(*kinesis.Options) {}, "KeyOf": kinesis.KeyOf(func(c click) string { return c.ID }),
+	} {
+		for _, data := range []string{"{", brokenAggregate} {
+			t.Run(fmt.Sprintf("%s, %.1q", name, data), func(t *testing.T) {
+				var taken sink
+				ran := 0
+				h := newHandler(t, func(context.Context, *kinesis.Record[click]) error { ran++; return nil },
+					concurrency(1), guarded(t, countAttempts), options, taken.option)
+				payload := event(record{Data: `{"id":"a"}`, Key: "a"}, record{Data: data, Key: "p", N: 1}, record{Data: `{"id":"c"}`, Key: "p", N: 2})
+				for range 2 {
+					wantCheckpoint(t, t.Context(), h, payload, "")
+				}
+				if diff := cmp.Diff([]string{eventID(1)}, taken.records); ran != 2 || diff != "" {
+					t.Errorf("%d ran, want 2, records in the sink (-want +got):\n%s", ran, diff)
+				}
+			})
+		}
 	}
 }
 

@@ -20,6 +20,8 @@ type Handler[T any] struct {
 	options Options
 	naming  *stream.Naming[*Record[T]]
 	stream  *stream.Config
+
+	panicOnAbandoned bool // where it is not for the engine to do
 }
 
 // NewHandler returns a Handler that calls fn for each record. What fn returns decides about the record: nil means that it
@@ -36,6 +38,9 @@ func NewHandler[T any](fn func(ctx context.Context, r *Record[T]) error, optFns 
 		return nil, err
 	}
 	h.naming = naming
+	if h.options.Watermark != nil {
+		h.panicOnAbandoned, h.options.PanicOnAbandoned = h.options.PanicOnAbandoned, false
+	}
 	h.stream = stream.NewConfig("kinesis", &h.options.Options, h.options.Idempotency, keyLife, stream.Order{
 		Serial: h.options.Serial || h.options.Watermark != nil, Keyed: naming.Key != nil,
 	})

@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/oncekit/oncekit/batch"
 	"github.com/oncekit/oncekit/idempotency"
@@ -62,6 +66,115 @@ func TestIdempotencyTwinsAcrossLanes(t *testing.T) {
 		wantCheckpoint(t, t.Context(), h, event(record{Data: aggregate("a1", "b2", "a2"), Key: "p"}, record{Data: "b1", Key: "b", N: 1}), "")
 		if ran := w.take(); len(ran) != 2 {
 			t.Errorf("%v ran, want one of each key", ran)
+		}
+	}
+}
+
+// counted is data that count how often they are decoded.
+type counted struct{ ID string }
+
+var (
+	decoded   atomic.Int32
+	errBroken = errors.New("broken data")
+)
+
+func (c *counted) UnmarshalJSON(data []byte) error {
+	decoded.Add(1)
+	c.ID = string(data)
+	if c.ID == `"broken"` {
+		return errBroken
+	}
+	return nil
+}
+
+// What is replayed is not decoded, where its key can be told without. Where it cannot, it is.
+func TestIdempotencyReplaysAreNotDecoded(t *testing.T) {
+	const n = 20
+	var records []record
+	for i := range n - 2 {
+		records = append(records, record{Data: strconv.Itoa(i), Key: strconv.Itoa(i), N: i})
+	}
+	records = append(records, record{Data: aggregate("1", "2"), Key: "p", N: n})
+	payload := event(records...)
+	byDecode := func(o *kinesis.Options) {
+		o.Decode = func(data []byte, v any) error { return v.(*counted).UnmarshalJSON(data) }
+	}
+	byView := func(o *kinesis.Options) { o.Key = func(v kinesis.View) (string, error) { return v.ID(), nil } }
+	byData := kinesis.KeyOf(func(c counted) string { return c.ID })
+	fingerprint := func(o *kinesis.Options) { o.Fingerprint = kinesis.DataSHA256 }
+	for _, test := range []struct {
+		name    string
+		options []func(*kinesis.Options)
+		want    []int32 // how many are decoded with the first delivery and with the second
+	}{
+		{"place", nil, []int32{n, 0}},
+		{"place, own Decode", []func(*kinesis.Options){byDecode}, []int32{n, 0}},
+		{"Options.Key", []func(*kinesis.Options){byView}, []int32{n, 0}},
+		{"Options.Key and a fingerprint", []func(*kinesis.Options){byView, fingerprint}, []int32{n, 0}},
+		{"KeyOf", []func(*kinesis.Options){byData}, []int32{n, n}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			h := newHandler(t, func(_ context.Context, r *kinesis.Record[counted]) error {
+				if r.Data.ID != string(r.RawData()) {
+					t.Errorf("data are %q, want %q", r.Data.ID, r.RawData())
+				}
+				return nil
+			}, append(test.options, guarded(t))...)
+			var got []int32
+			for range 2 {
+				decoded.Store(0)
+				wantCheckpoint(t, t.Context(), h, payload, "")
+				got = append(got, decoded.Load())
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("records that were decoded (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A record that is claimed and cannot be decoded then fails with that error. Its claim is free again, and its attempt counted.
+func TestIdempotencyOfWhatCannotBeDecoded(t *testing.T) {
+	for _, own := range []bool{false, true} {
+		for _, counts := range []bool{false, true} {
+			t.Run(fmt.Sprintf("own Decode %v, counts %v", own, counts), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					store := &faults{}
+					var failed errorHook
+					ran := 0
+					h := newHandler(t, func(context.Context, *kinesis.Record[counted]) error { ran++; return nil },
+						withStore(t, store, func(o *idempotency.Options) { o.CountAttempts = counts }), failed.option, func(o *kinesis.Options) {
+							if own {
+								o.Decode = func(data []byte, v any) error { return v.(*counted).UnmarshalJSON(data) }
+							}
+						})
+					payload := event(record{Data: `"a"`, Key: "a"}, record{Data: `"broken"`, Key: "b", N: 1}, record{Data: `"c"`, Key: "b", N: 2})
+					begin := time.Now()
+					for attempt := 1; attempt <= 3; attempt++ {
+						failed = nil
+						decoded.Store(0)
+						wantCheckpoint(t, t.Context(), h, payload, sequence(1))
+						err := failed.only(t)
+						wantError(t, err, `kinesis: data of record "`+eventID(1)+`" are not a valid kinesis_test.counted: `)
+						if !errors.Is(err, errBroken) {
+							t.Errorf("error is %v, want %v in it", err, errBroken)
+						}
+						entry, ok := store.Get("clicks#" + keyOf(1))
+						if entry.Status == idempotency.Completed || ok != counts || (counts && entry.Attempts != attempt) {
+							t.Errorf("entry is %+v, there is one: %v, want one with %d attempts: %v", entry, ok, attempt, counts)
+						}
+						if got, want := decoded.Load(), int32(1)+map[bool]int32{true: 1}[attempt == 1]; got != want {
+							t.Errorf("attempt %d: %d records were decoded, want %d", attempt, got, want)
+						}
+					}
+					if took := time.Since(begin); took != 0 {
+						t.Errorf("redeliveries took %v, want no wait for the claim", took)
+					}
+					if got, want := store.releases.Load(), int32(3); ran != 1 || got != want {
+						t.Errorf("%d ran, %d claims were released, want 1 and %d", ran, got, want)
+					}
+				})
+			})
 		}
 	}
 }

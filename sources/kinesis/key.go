@@ -63,7 +63,7 @@ func (r *record) ownKey() (string, error) {
 	switch {
 	case arn == "":
 		return "", fmt.Errorf("%w: eventSourceARN is missing, want the stream's", idempotency.ErrKeyMissing)
-	case !ok || shard == "" || sequence != r.sequence:
+	case !ok || shard == "" || sequence == "" || sequence != r.sequence:
 		return "", fmt.Errorf("%w: eventID is %.200q and the sequence number %.200q, want the eventID to be the shard's ID, "+
 			"a colon and the sequence number", idempotency.ErrKeyMissing, id, r.sequence)
 	}

@@ -3,6 +3,7 @@ package kinesis_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -152,6 +153,55 @@ func TestKeyOfOneEventIDForTwo(t *testing.T) {
 	response, err := newHandler(t, w.handle).Invoke(t.Context(), rawEvent(record{Data: "a1", Key: "a", N: 1}.json(), second))
 	if ran := strings.Join(w.take(), " "); ran != "a1 b2" && err == nil && string(response) == answer("") {
 		t.Errorf("%s ran, and all is told as done", ran)
+	}
+}
+
+// So it is where one sequence number is the end of the other.
+func TestKeyOfOneEventIDAndTheEndOfItsNumber(t *testing.T) {
+	a, b := record{Data: "a", Key: "p", N: 12}, record{Data: "b", Key: "p", N: 12}
+	end := change(b, `"sequenceNumber":"`+sequence(12)+`"`, `"sequenceNumber":"`+sequence(12)[1:]+`"`)
+	for _, texts := range [][]string{{a.json(), end}, {end, a.json()}} {
+		w := &worker{}
+		wantCheckpoint(t, t.Context(), newHandler(t, w.handle), rawEvent(texts...), "")
+		w.want(t, "a", "b")
+	}
+}
+
+// Records without a sequence number are not one record either, whatever their eventIDs say. Without a guard each runs. With
+// one none does: their place is not known.
+func TestKeyOfNoSequenceNumber(t *testing.T) {
+	for _, id := range []string{shardID + ":", shardID, ":", ""} {
+		for _, aggregated := range []bool{false, true} {
+			t.Run(fmt.Sprintf("eventID %q, aggregates %v", id, aggregated), func(t *testing.T) {
+				numberless := func(data string) string {
+					r := record{Data: data, Key: "p"}
+					if aggregated {
+						r.Data = aggregate(data)
+					}
+					return change(r, `"sequenceNumber":"`+sequence(0)+`"`, `"sequenceNumber":""`, eventID(0), id)
+				}
+				payload := rawEvent(numberless("a"), numberless("b"))
+				t.Run("guard", func(t *testing.T) {
+					var failed errorHook
+					w := &worker{}
+					h := newHandler(t, w.handle, concurrency(1), guarded(t), failed.option)
+					for range 2 {
+						wantInvokeError(t, t.Context(), h, payload, "kinesis: record 0 has no sequence number", idempotency.ErrKeyMissing.Error())
+					}
+					w.wantOrder(t)
+					for _, err := range failed {
+						if !errors.Is(err, idempotency.ErrKeyMissing) {
+							t.Errorf("error is %v, want %v", err, idempotency.ErrKeyMissing)
+						}
+					}
+				})
+				t.Run("no guard", func(t *testing.T) {
+					w := &worker{}
+					wantCheckpoint(t, t.Context(), newHandler(t, w.handle), payload, "")
+					w.wantOrder(t, "a", "b")
+				})
+			})
+		}
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/oncekit/oncekit/batch"
 	"github.com/oncekit/oncekit/sources/internal/envelope"
@@ -50,7 +49,7 @@ func (e *event) End(raw string) {
 		case "partitionKey":
 			r.partitionKey, _ = envelope.String(value)
 		case "sequenceNumber":
-			if r.sequence, _ = envelope.String(value); strings.ContainsRune(r.sequence, utf8.RuneError) {
+			if r.sequence, _ = envelope.String(value); envelope.Broken(r.sequence) {
 				r.sequence = "" // none that Lambda would know
 			}
 		case "data":
@@ -74,7 +73,7 @@ func (e *event) problem(r *record) error {
 		return fmt.Errorf("kinesis: record is of event source %.100q, want %q", e.source, "aws:kinesis")
 	case len(r.kinesis) == 0 || r.kinesis[0] != '{':
 		return fmt.Errorf("kinesis: record %.200q has kinesis that is %s, want an object", r.id, envelope.KindOf(r.kinesis))
-	case strings.ContainsRune(r.id, utf8.RuneError):
+	case envelope.Broken(r.id):
 		// Two that differ there only would pass for one.
 		return fmt.Errorf("kinesis: eventID is %.100q, want text without broken characters", r.id)
 	}
@@ -125,14 +124,25 @@ func (b *segment[T]) engineRecords(config *stream.Config) []batch.Record {
 		r := &b.Records[i]
 		b.values[i].View = View{r}
 		engine[i] = batch.Record{ID: r.id, Source: streamARN(r.arn), Value: &b.values[i]}
-		if b.Shards.Mixed() || !strings.HasSuffix(r.eventID(), r.sequence) {
-			// An eventID that names another place than the record's, or one in another stream, must not pass for the same.
-			engine[i].ID = strings.TrimSpace(engine[i].Source + " " + r.id + " " + r.sequence)
+		if _, sequence, _ := strings.Cut(r.eventID(), ":"); sequence == "" || sequence != r.sequence || b.Shards.Mixed() {
+			engine[i].ID = r.place(i) // an eventID that is not of this place must not pass for another record's
 		}
 	}
 	// A record that is broken may be one of any partition key.
 	config.Lanes(engine, func(i int) (string, bool) { return b.Records[i].partitionKey, b.Records[i].problem == nil })
 	return engine
+}
+
+// place is what tells the record from others of the event where its eventID does not.
+func (r *record) place(i int) string {
+	place := streamARN(r.arn) + " " + r.eventID() + " " + r.sequence
+	if r.sub != whole {
+		place += "#" + strconv.Itoa(r.sub)
+	}
+	if r.sequence == "" {
+		place += " record " + strconv.Itoa(i)
+	}
+	return strings.TrimSpace(place)
 }
 
 // Prepare names the record.
@@ -156,6 +166,9 @@ func (b *segment[T]) Handle(ctx context.Context, i int) error {
 	}
 	return b.fn(ctx, &b.values[i])
 }
+
+// Len returns how many records there are.
+func (b *segment[T]) Len() int { return len(b.Records) }
 
 // SequenceNumber is the aggregate's, for a record of one: Lambda knows no other.
 func (b *segment[T]) SequenceNumber(i int) string { return b.Records[i].sequence }

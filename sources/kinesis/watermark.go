@@ -138,6 +138,9 @@ func (h *Handler[T]) runFromWatermark(ctx context.Context, engine []batch.Record
 		pipeline.Warn(h.options.Logger, "position in the shard was not stored, so a redelivery may run again",
 			"watermark", t.key, "error", err)
 	}
+	if h.panicOnAbandoned && report.Count(batch.Abandoned) > 0 {
+		panic(report.Err(batch.ErrorOnAnyFailure)) // as the engine would, but not before the position is stored
+	}
 	return h.stream.Answer(report, b, &b.Shards)
 }
 
@@ -208,9 +211,14 @@ func (t *tenure) giveBack(ctx context.Context) {
 }
 
 // advance moves the position on, and gives the shard back where release says so. It is tried three times, within a fraction
-// of a second: the store's own client has retried by then.
+// of a second: the store's own client has retried by then. It takes no more than half of the time that is left, and five
+// seconds where there is no end: an answer that comes too late would repeat the batch for certain.
 func (t *tenure) advance(ctx context.Context, to watermark.Position, release bool) error {
-	ctx, cancel := idempotency.Detach(ctx)
+	limit := 5 * time.Second
+	if deadline, ok := ctx.Deadline(); ok {
+		limit = time.Until(deadline) / 2
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	var err error
 	for try := range 3 {

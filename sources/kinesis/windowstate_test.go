@@ -4,13 +4,18 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/oncekit/oncekit/batch"
 	"github.com/oncekit/oncekit/sources/kinesis"
+	"github.com/oncekit/oncekit/sources/kinesis/kinesistest"
 )
 
 // sum is a state whose copies share nothing.
@@ -217,6 +222,161 @@ func TestWindowStateWithMiddleware(t *testing.T) {
 		return s, nil
 	}
 	wantState(t, newWindowHandler(t, once, (&ended[tally]{}).finish, with(twice)), payload, `{"a":1,"b":1,"c":1}`, "")
+}
+
+// A record whose fold succeeds and that middleware then gives up is in the sink, and so not in the state.
+func TestWindowStateWithoutWhatMiddlewareGivesUp(t *testing.T) {
+	refuse := func(next batch.Handler) batch.Handler {
+		return func(ctx context.Context, r *batch.Record) error {
+			if err := next(ctx, r); err != nil || r.ID != eventID(1) {
+				return err
+			}
+			return batch.Permanent(errors.New("audit refuses"))
+		}
+	}
+	var taken sink
+	with := func(o *kinesis.Options) { o.Middleware = []batch.Middleware{refuse} }
+	for range 2 {
+		var e ended[tally]
+		h := newWindowHandler(t, count, e.finish, taken.option, with)
+		wantState(t, h, windowed{records: keyed("a", "b", "c"), state: `{"b":1}`, final: true}.event(), `{"a":1,"b":1,"c":1}`, "")
+		e.want(t, tally{"a": 1, "b": 1, "c": 1})
+	}
+	values := newWindowHandler(t, add, (&ended[sum]{}).finish, taken.option, with)
+	wantState(t, values, windowed{records: keyed("a", "b", "c")}.event(), `{"N":2,"Last":99}`, "")
+	if diff := cmp.Diff([]string{eventID(1), eventID(1), eventID(1)}, taken.records); diff != "" {
+		t.Errorf("records in the sink (-want +got):\n%s", diff)
+	}
+}
+
+// Middleware that calls its handler more often than once folds its record once: one after the other, beside each other, or
+// after it has lost patience.
+func TestWindowStateWithMiddlewareThatRepeats(t *testing.T) {
+	sequentially := func(next batch.Handler) batch.Handler {
+		return func(ctx context.Context, r *batch.Record) error { return errors.Join(next(ctx, r), next(ctx, r)) }
+	}
+	together := func(next batch.Handler) batch.Handler {
+		return func(ctx context.Context, r *batch.Record) error {
+			var both sync.WaitGroup
+			var errs [2]error
+			for i := range errs {
+				both.Go(func() { errs[i] = next(ctx, r) })
+			}
+			both.Wait()
+			return errors.Join(errs[:]...)
+		}
+	}
+	impatiently := func(next batch.Handler) batch.Handler {
+		return func(ctx context.Context, r *batch.Record) error {
+			done := make(chan error, 2)
+			for range 2 {
+				go func() { done <- next(ctx, r) }()
+				select {
+				case err := <-done:
+					return err
+				case <-time.After(5 * time.Millisecond):
+				}
+			}
+			return <-done
+		}
+	}
+	for name, middleware := range map[string]batch.Middleware{
+		"sequentially": sequentially, "together": together, "impatiently": impatiently,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				with := func(o *kinesis.Options) { o.Middleware = []batch.Middleware{middleware} }
+				slow := func(ctx context.Context, s tally, r *kinesis.Record[string]) (tally, error) {
+					time.Sleep(20 * time.Millisecond)
+					return count(ctx, s, r)
+				}
+				payload := windowed{records: keyed("a", "b", "c"), state: `{"a":1}`}.event()
+				wantState(t, newWindowHandler(t, slow, (&ended[tally]{}).finish, with), payload, `{"a":2,"b":1,"c":1}`, "")
+				slowly := func(ctx context.Context, s sum, r *kinesis.Record[string]) (sum, error) {
+					time.Sleep(20 * time.Millisecond)
+					return add(ctx, s, r)
+				}
+				payload = windowed{records: keyed("a", "b", "c")}.event()
+				wantState(t, newWindowHandler(t, slowly, (&ended[sum]{}).finish, with), payload, `{"N":3,"Last":99}`, "")
+			})
+		})
+	}
+}
+
+// That the state cannot be made again is not the fault of the record that waits for it, whatever the error says: that
+// record comes back, and is not given up.
+func TestWindowStateThatCannotBeMadeAgainGivesUpNoOther(t *testing.T) {
+	for _, test := range []struct {
+		name          string
+		again         func(calls int) bool // whether the fold of a refuses
+		state, number string
+	}{
+		{"once", func(calls int) bool { return calls == 2 }, `{"a":1}`, sequence(2)},
+		{"for good", func(calls int) bool { return calls > 1 }, `{}`, sequence(0)},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			calls := 0
+			fold := func(_ context.Context, s tally, r *kinesis.Record[string]) (tally, error) {
+				s[r.Data]++
+				if r.Data == "a" {
+					calls++
+				}
+				if r.Data == "b" || (r.Data == "a" && test.again(calls)) {
+					return nil, batch.Permanent(errors.New(r.Data + " refused"))
+				}
+				return s, nil
+			}
+			var taken sink
+			h := newWindowHandler(t, fold, (&ended[tally]{}).finish, taken.option)
+			wantState(t, h, windowed{records: keyed("a", "b", "c", "d")}.event(), test.state, test.number)
+			if diff := cmp.Diff([]string{eventID(1)}, taken.records); diff != "" {
+				t.Errorf("records in the sink (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A batch that takes longer than an invocation may is counted to its end, a part with each, though the fold that the
+// deadline cuts off spoils the state, and to fold all of it again takes as long as it did. No record is discarded.
+func TestWindowStateOfASlowFold(t *testing.T) {
+	for _, more := range []time.Duration{0, 30 * time.Millisecond, 99 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			var e ended[tally]
+			h := newWindowHandler(t, func(ctx context.Context, s tally, r *kinesis.Record[string]) (tally, error) {
+				select {
+				case <-time.After(100 * time.Millisecond):
+					s[r.Data]++
+					return s, nil
+				case <-ctx.Done():
+					return s, ctx.Err()
+				}
+			}, e.finish)
+			s, err := kinesistest.NewStream("clicks", func(o *kinesistest.Options) {
+				o.FunctionTimeout, o.TumblingWindow, o.MaximumRetryAttempts = 10*time.Second+more, 15*time.Minute, 3
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := tally{}
+			for i := range 100 {
+				data := "r" + strconv.Itoa(i)
+				want[data] = 1
+				if _, _, err := s.Put(kinesistest.Record{PartitionKey: "a", Data: []byte(data)}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := s.Drain(t.Context(), h); err != nil {
+				t.Error(err)
+			}
+			e.want(t, want)
+			if stats := s.Stats(); stats.Done != 100 || stats.Discarded != 0 || stats.Timeouts != 0 {
+				t.Errorf("function timeout 10s and %v: %v, want all 100 done in time", more, stats)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }
 
 // A state that keeps a record's data, and works on them later, is made again from the data as they were delivered.

@@ -1,6 +1,6 @@
 // Package envelope takes apart the events of event source mappings, {"Records":[...]}, without decoding more of them
 // than is asked for.
 //
-// One pass of jsontext over the payload finds the records and their members and proves that the whole is JSON. What is
-// then read out of a member, if it is read at all, is found by Member and String, which may rely on that.
+// One pass over the payload finds the records and their members and proves that the whole is JSON. What is then read out
+// of a member, if it is read at all, is found by Member and String, which may rely on that.
 package envelope

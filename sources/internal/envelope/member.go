@@ -55,6 +55,10 @@ func String(value string) (text string, ok bool) {
 	return string(unquoted), true
 }
 
+// Broken reports whether a text that String returned had broken UTF-8, or an escape that is half of a character. Two such
+// texts may have been different.
+func Broken(text string) bool { return strings.Contains(text, "\ufffd") }
+
 func skipSpace(s string, i int) int {
 	for i < len(s) && (s[i] == ' ' || s[i] == '\n' || s[i] == '\r' || s[i] == '\t') {
 		i++

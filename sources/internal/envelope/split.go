@@ -1,14 +1,9 @@
 package envelope
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Visitor is told of the records of an event, in their order.
@@ -26,16 +21,32 @@ type EventVisitor interface {
 	EventMember(name, value string)
 }
 
-// The duplicate names and broken UTF-8 that encoding/json accepts are no reason to refuse a batch.
-var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-
 // Split tells v of the records in payload. What it hands out are parts of one copy of the payload, which the caller may
 // overwrite afterwards. It returns an error that says what was found if the payload is anything but one JSON object
 // with an array named Records, and in that case v must not be used.
 func Split(payload []byte, v Visitor) error {
-	s := splitter{text: string(payload), visitor: v}
-	s.decoder = jsontext.NewDecoder(bytes.NewBuffer(payload), lenient)
+	s := splitter{scanner: scanner{data: payload}, text: string(payload), visitor: v}
 	return s.event()
+}
+
+// IsArray reports whether the payload is an array, as far as its first byte tells.
+func IsArray(payload []byte) bool {
+	s := scanner{data: payload}
+	return s.peek() == '['
+}
+
+// Elements tells v of the elements of payload, which is one JSON array, or, if it is any other JSON value, of that value as
+// the only one. Otherwise it is like Split.
+func Elements(payload []byte, v Visitor) error {
+	s := splitter{scanner: scanner{data: payload}, text: string(payload), visitor: v}
+	if s.peek() == '[' {
+		if err := s.records(); err != nil {
+			return err
+		}
+	} else if !s.record() {
+		return s.notJSON()
+	}
+	return s.end("one JSON value")
 }
 
 // ErrNoRecords means that the event is a JSON object without Records, or with null.
@@ -48,148 +59,156 @@ func (e noRecords) Error() string        { return string(e) }
 func (e noRecords) Is(target error) bool { return target == ErrNoRecords }
 
 type splitter struct {
-	text    string
-	decoder *jsontext.Decoder
+	scanner
+	text    string // a copy of data
 	visitor Visitor
+	others  []string // members of the event beside Records
 }
 
 func (s *splitter) event() error {
-	switch kind := s.decoder.PeekKind(); kind {
-	case '{':
-	case 0:
-		_, err := s.decoder.ReadToken()
-		return notJSON(err)
-	default:
-		if _, err := s.decoder.ReadValue(); err != nil {
-			return notJSON(err)
+	if kind := s.peek(); kind != '{' {
+		if !s.value(0) {
+			return s.notJSON()
 		}
-		return fmt.Errorf("event is %s, want an object with Records", kindName(kind))
+		return fmt.Errorf("event is %s, want an object with Records", KindOf(string(kind)))
 	}
-	if _, err := s.decoder.ReadToken(); err != nil {
-		return notJSON(err)
-	}
-	var others []string
+	s.at++
 	found, null := false, false
-	for s.decoder.PeekKind() != '}' {
-		name, err := s.value()
-		if err != nil {
-			return err
+	for more := s.peek() != '}'; more; {
+		s.peek()
+		start := s.at
+		if !s.name() {
+			return s.notJSON()
 		}
-		if memberName(name) != "Records" {
-			if others = append(others, clip(name)); len(others) > 8 {
-				others = append(others[:8], "...")
-			}
-			if err := s.eventMember(memberName(name)); err != nil {
+		name := memberName(quoted(s.text[start:s.at]))
+		switch kind := s.peek(); {
+		case name != "Records":
+			if err := s.eventMember(name, quoted(s.text[start:s.at])); err != nil {
 				return err
 			}
-			continue
-		}
-		if found {
+		case found:
 			return errors.New("event has Records twice, want one array")
-		}
-		found = true
-		if null = s.decoder.PeekKind() == 'n'; null {
-			if err := s.decoder.SkipValue(); err != nil {
-				return notJSON(err)
+		case kind == '[':
+			found = true
+			if err := s.records(); err != nil {
+				return err
 			}
-			continue
+		default:
+			found, null = true, kind == 'n'
+			if !s.value(1) {
+				return s.notJSON()
+			}
+			if !null {
+				return fmt.Errorf("event has Records that are %s, want an array", KindOf(string(kind)))
+			}
 		}
-		if err := s.records(); err != nil {
-			return err
+		if more = s.peek() == ','; more {
+			s.at++
 		}
 	}
-	if _, err := s.decoder.ReadToken(); err != nil {
-		return notJSON(err)
+	if !s.token('}', "a comma or the end of the event") {
+		return s.notJSON()
 	}
-	end := s.decoder.InputOffset()
-	if _, err := s.decoder.ReadToken(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("event is followed by more bytes at offset %d, want one JSON object", end)
+	if err := s.end("one JSON object"); err != nil {
+		return err
 	}
-	if null {
+	switch {
+	case null:
 		return noRecords("event has Records that are null, want an array")
-	}
-	if !found {
-		return noRecords("event has no Records, but " + memberList(others))
+	case !found:
+		return noRecords("event has no Records, but " + memberList(s.others))
 	}
 	return nil
 }
 
-func (s *splitter) eventMember(name string) error {
-	v, ok := s.visitor.(EventVisitor)
-	if !ok {
-		return notJSON(s.decoder.SkipValue())
+// end returns an error if anything but white space follows.
+func (s *splitter) end(want string) error {
+	end := s.at
+	if s.peek(); s.at < len(s.data) {
+		return fmt.Errorf("event is followed by more bytes at offset %d, want %s", end, want)
 	}
-	value, err := s.value()
-	if err == nil {
-		v.EventMember(name, value)
+	return nil
+}
+
+// quoted cuts the colon, and the white space before it, off what stands before a value.
+func quoted(name string) string { return name[:strings.LastIndexByte(name, '"')+1] }
+
+// eventMember reads the value of another member.
+func (s *splitter) eventMember(name, quoted string) error {
+	if s.others = append(s.others, clip(quoted)); len(s.others) > 8 {
+		s.others = append(s.others[:8], "...")
 	}
-	return err
+	start := s.at
+	if !s.value(1) {
+		return s.notJSON()
+	}
+	if v, ok := s.visitor.(EventVisitor); ok {
+		v.EventMember(name, s.text[start:s.at])
+	}
+	return nil
 }
 
 func (s *splitter) records() error {
-	if kind := s.decoder.PeekKind(); kind != '[' && kind != 0 {
-		return fmt.Errorf("event has Records that are %s, want an array", kindName(kind))
-	}
-	if _, err := s.decoder.ReadToken(); err != nil {
-		return notJSON(err)
-	}
-	for s.decoder.PeekKind() != ']' {
-		if err := s.record(); err != nil {
-			return err
-		}
-	}
-	_, err := s.decoder.ReadToken()
-	return notJSON(err)
-}
-
-func (s *splitter) record() error {
-	if kind := s.decoder.PeekKind(); kind != '{' {
-		raw, err := s.value()
-		if err == nil {
-			s.visitor.End(raw)
-		}
-		return err
-	}
-	if _, err := s.decoder.ReadToken(); err != nil {
-		return notJSON(err)
-	}
-	start := s.decoder.InputOffset() - 1
-	for s.decoder.PeekKind() != '}' {
-		name, err := s.value()
-		if err != nil {
-			return err
-		}
-		value, err := s.value()
-		if err != nil {
-			return err
-		}
-		s.visitor.Member(memberName(name), value)
-	}
-	if _, err := s.decoder.ReadToken(); err != nil {
-		return notJSON(err)
-	}
-	s.visitor.End(s.text[start:s.decoder.InputOffset()])
-	return nil
-}
-
-// value reads the next value or name, and returns it as part of the copy.
-func (s *splitter) value() (string, error) {
-	value, err := s.decoder.ReadValue()
-	if err != nil {
-		return "", notJSON(err)
-	}
-	end := s.decoder.InputOffset()
-	return s.text[end-int64(len(value)) : end], nil
-}
-
-func notJSON(err error) error {
-	if err == nil {
+	s.at++
+	if s.peek() == ']' {
+		s.at++
 		return nil
 	}
-	if errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF
+	for {
+		if !s.record() {
+			return s.notJSON()
+		}
+		switch s.peek() {
+		case ',':
+			s.at++
+		case ']':
+			s.at++
+			return nil
+		default:
+			s.fail("a comma or the end of the records")
+			return s.notJSON()
+		}
 	}
-	return fmt.Errorf("event is not JSON: %w", err)
+}
+
+// record reads one record and tells the visitor of it.
+func (s *splitter) record() bool {
+	kind, start := s.peek(), s.at
+	if kind != '{' {
+		if !s.value(2) {
+			return false
+		}
+		s.visitor.End(s.text[start:s.at])
+		return true
+	}
+	s.at++
+	for more := s.peek() != '}'; more; {
+		if s.peek() != '"' {
+			return s.fail("a member's name")
+		}
+		name := s.at
+		if !s.quotedString() {
+			return false
+		}
+		nameEnd := s.at
+		if !s.token(':', "a colon") {
+			return false
+		}
+		s.peek()
+		value := s.at
+		if !s.value(3) {
+			return false
+		}
+		s.visitor.Member(memberName(s.text[name:nameEnd]), s.text[value:s.at])
+		if more = s.peek() == ','; more {
+			s.at++
+		}
+	}
+	if !s.token('}', "a comma or the end of the record") {
+		return false
+	}
+	s.visitor.End(s.text[start:s.at])
+	return true
 }
 
 // memberName is String for a name, which is compared and not kept, so that broken UTF-8 does not matter.
@@ -209,26 +228,6 @@ func clip(name string) string {
 	return name
 }
 
-// kindName names the kind of a JSON value in a sentence.
-func kindName(kind jsontext.Kind) string {
-	switch kind {
-	case 'n':
-		return "null"
-	case 't', 'f':
-		return "a boolean"
-	case '"':
-		return "a string"
-	case '0':
-		return "a number"
-	case '{':
-		return "an object"
-	case '[':
-		return "an array"
-	default:
-		return "no JSON value"
-	}
-}
-
 func memberList(names []string) string {
 	if len(names) == 0 {
 		return "is an empty object"
@@ -241,8 +240,20 @@ func KindOf(value string) string {
 	if value == "" {
 		return "missing"
 	}
-	if value[0] == '-' || (value[0] >= '0' && value[0] <= '9') {
-		return kindName('0')
+	switch c := value[0]; {
+	case c == 'n':
+		return "null"
+	case c == 't' || c == 'f':
+		return "a boolean"
+	case c == '"':
+		return "a string"
+	case c == '-' || '0' <= c && c <= '9':
+		return "a number"
+	case c == '{':
+		return "an object"
+	case c == '[':
+		return "an array"
+	default:
+		return "no JSON value"
 	}
-	return kindName(jsontext.Kind(value[0]))
 }

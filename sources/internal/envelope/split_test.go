@@ -57,6 +57,8 @@ func TestSplit(t *testing.T) {
 			[]visited{{"{\"a\":\"\xff\xfe\"}", map[string]string{"a": "\"\xff\xfe\""}}}},
 		{"text outside of ASCII before a record", `{"x":"日本","Records":[{"a":"é"}]}`,
 			[]visited{{`{"a":"é"}`, map[string]string{"a": `"é"`}}}},
+		{"white space wherever it may be", " {\n \"a\" :\t1 ,\n \"Records\" : [ { \"b\" : { } ,\n \"c\" : [ 1 , 2 ] } ,\n 3 ] ,\r \"d\" : null } ",
+			[]visited{{"{ \"b\" : { } ,\n \"c\" : [ 1 , 2 ] }", map[string]string{"b": "{ }", "c": "[ 1 , 2 ]"}}, {"3", nil}}},
 		{"a lone surrogate", `{"Records":[{"a":"\ud800"}]}`, []visited{{`{"a":"\ud800"}`, map[string]string{"a": `"\ud800"`}}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -74,10 +76,10 @@ func TestSplit(t *testing.T) {
 // Every error says what was found, and what was expected where that is not plain.
 func TestSplitErrors(t *testing.T) {
 	for _, test := range []struct{ name, payload, want string }{
-		{"nothing", "", "event is not JSON: unexpected EOF"},
-		{"white space", " \n ", "event is not JSON: unexpected EOF"},
-		{"no JSON", "hello", `event is not JSON: jsontext: invalid character 'h' at start of value`},
-		{"HTML", "<html>", `event is not JSON: jsontext: invalid character '<' at start of value`},
+		{"nothing", "", "event is not JSON: unexpected EOF at offset 0, want a value"},
+		{"white space", " \n ", "event is not JSON: unexpected EOF at offset 3, want a value"},
+		{"no JSON", "hello", `event is not JSON: found 'h' at offset 0, want a value`},
+		{"HTML", "<html>", `event is not JSON: found '<' at offset 0, want a value`},
 		{"null", "null", "event is null, want an object with Records"},
 		{"a number", "1", "event is a number, want an object with Records"},
 		{"a negative number", "-1", "event is a number, want an object with Records"},
@@ -95,20 +97,30 @@ func TestSplitErrors(t *testing.T) {
 		{"Records a number", `{"Records":0}`, "event has Records that are a number, want an array"},
 		{"two arrays", `{"Records":[1],"Records":[]}`, "event has Records twice, want one array"},
 		{"an array and null", `{"Records":[1],"\u0052ecords":null}`, "event has Records twice, want one array"},
-		{"Records without a value", `{"Records":}`, "event has Records that are no JSON value, want an array"},
-		{"cut in a string", `{"Records":[{"a":"b`, "event is not JSON: "},
-		{"cut behind a record", `{"Records":[{"a":1}`, "event is not JSON: "},
-		{"cut behind the array", `{"Records":[{"a":1}]`, "event is not JSON: "},
+		{"Records without a value", `{"Records":}`, "event is not JSON: found '}' at offset 11, want a value"},
+		{"cut in a string", `{"Records":[{"a":"b`, "event is not JSON: unexpected EOF at offset 19, want the end of the string"},
+		{"cut behind a record", `{"Records":[{"a":1}`, "event is not JSON: unexpected EOF at offset 19, want a comma or the end of the records"},
+		{"cut behind the array", `{"Records":[{"a":1}]`, "event is not JSON: unexpected EOF at offset 20, want a comma or the end of the event"},
 		{"cut in the first name", `{"Reco`, "event is not JSON: "},
-		{"no comma", `{"Records":[1 2]}`, "event is not JSON: "},
+		{"no comma", `{"Records":[1 2]}`, "event is not JSON: found '2' at offset 14, want a comma or the end of the records"},
 		{"no comma between members", `{"Records":[{"a":1 "b":2}]}`, "event is not JSON: "},
-		{"a trailing comma", `{"Records":[1,]}`, "event is not JSON: "},
-		{"a single quote", `{'Records':[]}`, "event is not JSON: "},
-		{"not a number", `{"Records":[{"a":NaN}]}`, "event is not JSON: "},
+		{"a trailing comma", `{"Records":[1,]}`, "event is not JSON: found ']' at offset 14, want a value"},
+		{"a single quote", `{'Records':[]}`, "event is not JSON: found '\\'' at offset 1, want a member's name"},
+		{"not a number", `{"Records":[{"a":NaN}]}`, "event is not JSON: found 'N' at offset 17, want a value"},
+		{"an unknown escape", `{"Records":["\x"]}`, "event is not JSON: found '\\\\' at offset 13, want an escape such as \\n or \\u000a"},
+		{"half an escape", `{"Records":["\u00"]}`, "event is not JSON: found '\\\\' at offset 13, want an escape such as \\n or \\u000a"},
+		{"a control character", "{\"Records\":[\"0123456789\tx\"]}", "event is not JSON: found '\\t' at offset 23, want no control character in a string"},
+		{"a number that begins with 0", `{"Records":[01]}`, "event is not JSON: found '1' at offset 13, want a comma or the end of the records"},
+		{"a number without digits", `{"Records":[-]}`, "event is not JSON: found ']' at offset 13, want a digit"},
+		{"a fraction without digits", `{"Records":[1.]}`, "event is not JSON: found ']' at offset 14, want a digit"},
+		{"an exponent without digits", `{"Records":[1e+]}`, "event is not JSON: found ']' at offset 15, want a digit"},
+		{"half a literal", `{"Records":[tru]}`, "event is not JSON: found ']' at offset 15, want true"},
+		{"no colon", `{"Records":[{"a" 1}]}`, "event is not JSON: found '1' at offset 17, want a colon"},
+		{"too deep", `{"Records":[` + strings.Repeat("[", 10_000), "event is not JSON: found '[' at offset 10011, want at most 10000 nested arrays and objects"},
 		{"trailing bytes", `{"Records":[]}x`, "event is followed by more bytes at offset 14, want one JSON object"},
 		{"a trailing value", `{"Records":[]} {"Records":[]}`, "event is followed by more bytes at offset 14, want one JSON object"},
 		{"a trailing zero byte", "{\"Records\":[]}\x00", "event is followed by more bytes at offset 14, want one JSON object"},
-		{"a byte order mark", "\ufeff{\"Records\":[]}", "event is not JSON: "},
+		{"a byte order mark", "\ufeff{\"Records\":[]}", "event is not JSON: found '\\ufeff' at offset 0, want a value"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			err := envelope.Split([]byte(test.payload), &collector{})
@@ -116,6 +128,38 @@ func TestSplitErrors(t *testing.T) {
 				t.Errorf("error is %v, want %q", err, test.want)
 			}
 		})
+	}
+}
+
+// Elements takes what comes without Records: an array, or one value.
+func TestElements(t *testing.T) {
+	for _, test := range []struct {
+		payload string
+		want    []visited
+		err     string
+	}{
+		{` [ {"a":1} , null,[{"b":2}] ] `, []visited{{`{"a":1}`, map[string]string{"a": "1"}}, {"null", nil}, {`[{"b":2}]`, nil}}, ""},
+		{"[]", nil, ""},
+		{` {"a":[1]} `, []visited{{`{"a":[1]}`, map[string]string{"a": "[1]"}}}, ""},
+		{`"text"`, []visited{{`"text"`, nil}}, ""},
+		{"17", []visited{{"17", nil}}, ""},
+		{"", nil, "event is not JSON: unexpected EOF at offset 0, want a value"},
+		{"[1,]", nil, "event is not JSON: found ']' at offset 3, want a value"},
+		{"[1", nil, "event is not JSON: unexpected EOF at offset 2, want a comma or the end of the records"},
+		{"[] []", nil, "event is followed by more bytes at offset 2, want one JSON value"},
+		{"{}x", nil, "event is followed by more bytes at offset 2, want one JSON value"},
+	} {
+		var c collector
+		err := envelope.Elements([]byte(test.payload), &c)
+		if (err != nil) != (test.err != "") || err != nil && err.Error() != test.err {
+			t.Errorf("%s: error is %v, want %q", test.payload, err, test.err)
+		}
+		if diff := cmp.Diff(test.want, c.records); err == nil && diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.payload, diff)
+		}
+		if got, want := envelope.IsArray([]byte(test.payload)), strings.HasPrefix(strings.TrimSpace(test.payload), "["); got != want {
+			t.Errorf("%s: IsArray is %v, want %v", test.payload, got, want)
+		}
 	}
 }
 
@@ -188,7 +232,7 @@ func FuzzSplit(f *testing.F) {
 	for _, seed := range []string{
 		`{"Records":[]}`, `{"Records":[{"messageId":"1","body":"{}"},null,1,"x",[{}]]}`, `{"Records":[{"a":1}],"Records":[2]}`,
 		"{\"Records\":[{\"\xff\xfe\":\"\xff\"}]}", `{"Rec\u006frds":[{"\u0061":"\ud800\udc00"}]}`, `{"a":{"Records":[1]}}`,
-		` { "Records" : [ { "a" : -1.5e3 } ] } `, `{"Records":[{"a":{"b":[1,2,{"c":"}"}]}}]}x`, `null`, ``, `{"Records":null}`,
+		` { "Records" : [ { "a" : -1.5e3 } ] } `, "{\n \"a\": 1,\n \"Records\": [\n {\n \"b\": 2,\n \"c\": 3\n },\n 4\n ],\n \"d\": 5\n}", `{"Records":[{"a":{"b":[1,2,{"c":"}"}]}}]}x`, `null`, ``, `{"Records":null}`,
 	} {
 		f.Add([]byte(seed))
 	}

@@ -22,21 +22,27 @@ type Folded[S any] interface {
 	Fold(ctx context.Context, state S, i int, again bool) (S, error)
 	// SequenceNumber is that of Source.
 	SequenceNumber(i int) string
+	// Len returns how many records there are.
+	Len() int
 }
 
 // fold is a Source that folds its records into a state, one after the other.
 //
 // The state that is answered must have exactly the records that are told as done. It can have too much: a fold that failed
-// may have left its mark in maps and slices, and one that succeeded may be told as failed, by its middleware, or because
-// the answer went before it ended. Then the state is made again, from the JSON of an earlier one.
+// may have left its mark in maps and slices, and one that succeeded may be told as failed or dead-lettered, by its
+// middleware, or because the answer went before it ended. Then the state is made again, from the JSON of an earlier one.
+// How much there is to make again is bounded: there may be no time for more when the answer has to go.
 type fold[S any] struct {
 	Folded[S]
 	initial string // JSON, which the event brought
 	shares  bool   // whether a failed fold may show in the state
 
+	turn chan struct{} // of the one that folds: middleware may call its handler twice, on two goroutines
+
 	mu      sync.Mutex
-	base    string // JSON of an earlier state
-	based   int    // how many of done are in it
+	base    string        // JSON of an earlier state
+	based   int           // how many of done are in it
+	spent   time.Duration // on folding since then
 	state   S
 	done    []int           // the records in state
 	spoiled bool            // a fold has begun and not succeeded
@@ -48,6 +54,7 @@ func newFold[S any](records Folded[S], initial string) (*fold[S], error) {
 	state, err := decodeState[S](initial)
 	return &fold[S]{
 		Folded: records, initial: initial, base: initial, state: state, shares: sharesMemory(reflect.TypeFor[S]()),
+		turn: make(chan struct{}, 1),
 	}, err
 }
 
@@ -55,6 +62,15 @@ var errAnswered = errors.New("window was answered without this record")
 
 // Handle folds one record. The engine calls it for one at a time, but a straggler may come here after the answer has gone.
 func (f *fold[S]) Handle(ctx context.Context, i int) error {
+	select {
+	case f.turn <- struct{}{}:
+		defer func() { <-f.turn }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if n := len(f.done); n > 0 && f.done[n-1] == i {
+		return nil // by an earlier call of the same middleware
+	}
 	spoiled, ok := f.begin(ctx)
 	if !ok {
 		return errAnswered
@@ -64,6 +80,14 @@ func (f *fold[S]) Handle(ctx context.Context, i int) error {
 			return err
 		}
 	}
+	begin := time.Now()
+	if err := f.next(ctx, i); err != nil {
+		return err
+	}
+	return f.remember(i, time.Since(begin))
+}
+
+func (f *fold[S]) next(ctx context.Context, i int) error {
 	state, err := f.Fold(ctx, f.state, i, false)
 	if err != nil {
 		return err
@@ -75,6 +99,30 @@ func (f *fold[S]) Handle(ctx context.Context, i int) error {
 	}
 	f.state, f.spoiled = state, false
 	f.done = append(f.done, i)
+	return nil
+}
+
+// snapshotAfter is how long records are folded before the state's JSON is kept, or longer where that takes more than a
+// tenth of it. When the answer goes at the end of the default reserve, there are 250 milliseconds to make a state again.
+const snapshotAfter = 50 * time.Millisecond
+
+// remember keeps the state's JSON from time to time, but not in the middle of an aggregate, whose records come again
+// together. A state that cannot be encoded now is an error later.
+func (f *fold[S]) remember(i int, took time.Duration) error {
+	if f.spent += took; f.spent < snapshotAfter || !f.endsAggregate(i) {
+		return nil
+	}
+	begin := time.Now()
+	text, err := encodeJSON(f.state)
+	if err != nil {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return errAnswered
+	}
+	f.base, f.based, f.spent = string(text), len(f.done), -9*time.Since(begin)
 	return nil
 }
 
@@ -91,23 +139,29 @@ func (f *fold[S]) begin(ctx context.Context) (spoiled, ok bool) {
 	return spoiled, true
 }
 
-// restore makes the state again, and keeps its JSON, so that the next time begins there.
+// restore makes the state again after a fold that failed.
 func (f *fold[S]) restore(ctx context.Context) error {
 	state, err := f.again(ctx, f.base, f.done[f.based:])
 	if err != nil {
-		return fmt.Errorf("window's state could not be made again after a failure: %w", err)
-	}
-	text, err := encodeJSON(state)
-	if err != nil {
-		return err
+		// Not with %w: what another record's error says about trying again is not about this one.
+		return fmt.Errorf("window's state could not be made again after a failure: %v", err)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
 		return errAnswered
 	}
-	f.state, f.base, f.based = state, string(text), len(f.done)
+	f.state = state
+	if text, err := encodeJSON(state); err == nil && (len(f.done) == 0 || f.endsAggregate(f.done[len(f.done)-1])) {
+		f.base, f.based, f.spent = string(text), len(f.done), 0 // so that the next time begins here
+	}
 	return nil
+}
+
+// endsAggregate reports whether the record behind record i, if there is one, comes again without it.
+func (f *fold[S]) endsAggregate(i int) bool {
+	number := f.SequenceNumber(i)
+	return i+1 >= f.Len() || number == "" || f.SequenceNumber(i+1) != number
 }
 
 // again folds records once more.
@@ -125,32 +179,46 @@ func (f *fold[S]) again(ctx context.Context, base string, records []int) (S, err
 	return state, err
 }
 
-// close returns the state of the records before the checkpoint that makes record failed come again (-1: of all), and the
-// index of the first that is told as failed. That is the one that failed, or an earlier one and errNotAgain, if the state
-// could not be made again. No straggler changes that state any more.
-func (f *fold[S]) close(ctx context.Context, failed int) (state S, first int, err error) {
+// close returns the state that tells what the report says, and the index of the first record that is told as failed (-1:
+// none). That is the first that failed, or an earlier one and errNotAgain, if the state could not be made again. No
+// straggler changes that state any more.
+func (f *fold[S]) close(ctx context.Context, report *batch.Report) (state S, first int, err error) {
 	f.mu.Lock()
 	f.closed = true
 	f.mu.Unlock()
-	done, base, based := f.done, f.base, f.based // which nobody changes any more
+	first = FirstFailed(report)
+	kept := f.kept(report, first)
+	if len(kept) == len(f.done) && !(f.spoiled && f.shares) {
+		return f.state, first, nil
+	}
+	base, based := f.base, f.based // which nobody changes any more
+	if !slices.Equal(kept[:min(based, len(kept))], f.done[:based]) {
+		base, based = f.initial, 0 // it has a record that must not be in it
+	}
+	if state, ok := f.inTime(ctx, base, kept[based:]); ok {
+		return state, first, nil
+	}
+	state, err = decodeState[S](base)
+	if err == nil && based < len(kept) {
+		first, err = f.comesAgain(kept[based]), errNotAgain
+	}
+	return state, first, err
+}
+
+// kept returns the records in the state that belong there: those before the checkpoint, but for those that were
+// dead-lettered.
+func (f *fold[S]) kept(report *batch.Report, failed int) []int {
+	end := len(report.Results)
 	if failed >= 0 {
-		k, _ := slices.BinarySearch(done, f.comesAgain(failed))
-		done = done[:k]
+		end = f.comesAgain(failed)
 	}
-	if len(done) == len(f.done) && !(f.spoiled && f.shares) {
-		return f.state, failed, nil
+	kept := make([]int, 0, len(f.done))
+	for _, i := range f.done {
+		if i < end && report.Results[i].Outcome == batch.Succeeded {
+			kept = append(kept, i)
+		}
 	}
-	if based > len(done) {
-		base, based = f.initial, 0
-	}
-	if state, ok := f.inTime(ctx, base, done[based:]); ok {
-		return state, failed, nil
-	}
-	state, err = decodeState[S](f.initial)
-	if err == nil && len(done) > 0 {
-		failed, err = done[0], errNotAgain
-	}
-	return state, failed, err
+	return kept
 }
 
 // comesAgain returns the first record that comes again with record i: the records of an aggregate have one sequence
@@ -162,10 +230,10 @@ func (f *fold[S]) comesAgain(i int) int {
 	return i
 }
 
-var errNotAgain = errors.New("window's state could not be made again, and is the one that came with the event")
+var errNotAgain = errors.New("window's state could not be made again, and is an earlier one")
 
 // inTime is again with half of the time that is left, so that there is some for the answer. User code that hangs or
-// panics is as one that fails.
+// panics is as one that fails; one that heeds its context is waited for.
 func (f *fold[S]) inTime(ctx context.Context, base string, records []int) (state S, ok bool) {
 	left := batch.DefaultReserve
 	if deadline, limited := ctx.Deadline(); limited {
@@ -186,7 +254,7 @@ func (f *fold[S]) inTime(ctx context.Context, base string, records []int) (state
 	}()
 	select {
 	case state, ok = <-made:
-	case <-ctx.Done():
+	case <-time.After(left * 3 / 4):
 	}
 	return state, ok
 }

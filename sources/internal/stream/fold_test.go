@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"strconv"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,6 +44,30 @@ func (f *folding) SequenceNumber(i int) string {
 	return strconv.Itoa(i)
 }
 
+func (f *folding) Len() int {
+	if f.numbers != nil {
+		return len(f.numbers)
+	}
+	return 1000
+}
+
+// reportOf is a report of n records of which all succeeded, or those before the one that failed.
+func reportOf(n, failed int, deadLettered ...int) *batch.Report {
+	report := &batch.Report{Results: make([]batch.Result, n)}
+	for i := range report.Results {
+		result := &report.Results[i]
+		switch result.Outcome = batch.Succeeded; {
+		case slices.Contains(deadLettered, i):
+			result.Outcome = batch.DeadLettered
+		case failed >= 0 && i == failed:
+			result.Outcome = batch.Failed
+		case failed >= 0 && i > failed:
+			result.Outcome = batch.Skipped
+		}
+	}
+	return report
+}
+
 func failingAt(indexes ...int) func(int) error {
 	return func(i int) error {
 		for _, n := range indexes {
@@ -64,7 +90,7 @@ func newTestFold(t *testing.T, records *folding) *fold[map[string]int] {
 
 func wantClose(t *testing.T, f *fold[map[string]int], ctx context.Context, failed int, want map[string]int, wantFailed int) {
 	t.Helper()
-	state, first, err := f.close(ctx, failed)
+	state, first, err := f.close(ctx, reportOf(f.Len(), failed))
 	if again := errors.Is(err, errNotAgain); again != (failed != wantFailed) || (err != nil && !again) {
 		t.Errorf("error is %v, want that the state could not be made again: %v", err, failed != wantFailed)
 	}
@@ -112,7 +138,7 @@ func TestFoldAfterClose(t *testing.T) {
 	if err := f.Handle(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
-	state, _, _ := f.close(t.Context(), -1)
+	state, _, _ := f.close(t.Context(), reportOf(f.Len(), -1))
 	before := map[string]int{"x": 1, "r0": 1}
 	if diff := cmp.Diff(before, state); diff != "" {
 		t.Errorf("state (-want +got):\n%s", diff)
@@ -132,7 +158,7 @@ func TestFoldAcrossClose(t *testing.T) {
 	var state map[string]int
 	records.fails = func(i int) error {
 		if i == 1 && state == nil {
-			state, _, _ = f.close(t.Context(), 1)
+			state, _, _ = f.close(t.Context(), reportOf(f.Len(), 1))
 		}
 		return nil
 	}
@@ -172,17 +198,18 @@ func TestFoldThatCannotBeMadeAgain(t *testing.T) {
 	}
 }
 
-// To make the state again takes half of the time that is left and no more, and half a second where no end is known.
-func TestFoldTakesHalfOfTheTime(t *testing.T) {
+// To make the state again takes half of the time that is left, three quarters if it ignores that, and no more. Where no end
+// is known, of a second.
+func TestFoldLeavesTimeForTheAnswer(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		timeout time.Duration // 0: no deadline
 		cancel  bool
 		want    time.Duration
 	}{
-		{"deadline", 8 * time.Second, false, 4 * time.Second},
-		{"no deadline", 0, false, batch.DefaultReserve / 2},
-		{"cancelled", 0, true, batch.DefaultReserve / 2},
+		{"deadline", 8 * time.Second, false, 6 * time.Second},
+		{"no deadline", 0, false, batch.DefaultReserve * 3 / 4},
+		{"cancelled", 0, true, batch.DefaultReserve * 3 / 4},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -293,5 +320,99 @@ func TestFoldThatIsToldAsFailedBeforeTheBase(t *testing.T) {
 			}
 		}
 		wantClose(t, f, t.Context(), failed, want, failed)
+	}
+}
+
+// A record that was folded and then dead-lettered, by its middleware, is not part of the state.
+func TestFoldOfADeadLetteredRecord(t *testing.T) {
+	f := newTestFold(t, &folding{})
+	for i := range 3 {
+		if err := f.Handle(t.Context(), i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	state, first, err := f.close(t.Context(), reportOf(3, -1, 1))
+	if diff := cmp.Diff(map[string]int{"x": 1, "r0": 1, "r2": 1}, state); err != nil || first != -1 || diff != "" {
+		t.Errorf("error %v, first %d, state (-want +got):\n%s", err, first, diff)
+	}
+}
+
+// Middleware that calls its handler twice folds a record once, also where it does so on two goroutines.
+func TestFoldIsNotRepeatedByMiddleware(t *testing.T) {
+	f := newTestFold(t, &folding{})
+	var calls sync.WaitGroup
+	for range 4 {
+		calls.Go(func() {
+			if err := f.Handle(t.Context(), 0); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	calls.Wait()
+	wantClose(t, f, t.Context(), -1, map[string]int{"x": 1, "r0": 1}, -1)
+}
+
+// What an error of a record that is folded again says about trying again is not about the record that waits for that.
+func TestFoldBehindAFailureHidesPermanence(t *testing.T) {
+	first := true
+	f := newTestFold(t, &folding{fails: func(i int) error {
+		if i == 1 || !first {
+			first = false
+			return batch.Permanent(errors.New("never"))
+		}
+		return nil
+	}})
+	_, _ = f.Handle(t.Context(), 0), f.Handle(t.Context(), 1)
+	if err := f.Handle(t.Context(), 2); err == nil || batch.IsPermanent(err) {
+		t.Errorf("error is %v, want one that is not permanent", err)
+	}
+}
+
+// A long batch makes progress though its last fold was cut off: what there is to fold again is bounded, and the
+// state that is kept meanwhile counts if even that takes too long.
+func TestFoldOfALongBatchMakesProgress(t *testing.T) {
+	for _, test := range []struct {
+		name         string
+		took, took2  time.Duration // of a record, and when it is folded again
+		numbers      []string
+		failed, want int
+	}{
+		{"in time", 10 * time.Millisecond, 10 * time.Millisecond, nil, 98, 98},
+		{"too slow again", 10 * time.Millisecond, time.Hour, nil, 98, 95},
+		{"slow records", time.Second, time.Hour, nil, 98, 98},
+		{"aggregate", 10 * time.Millisecond, time.Hour, append(slices.Repeat([]string{"1"}, 50), slices.Repeat([]string{"2"}, 50)...), 98, 98},
+		{"one aggregate", 10 * time.Millisecond, 10 * time.Millisecond, slices.Repeat([]string{"1"}, 100), 98, 98},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				records := &folding{numbers: test.numbers}
+				records.fails = func(i int) error {
+					if i == test.failed {
+						return context.DeadlineExceeded
+					}
+					time.Sleep(test.took)
+					if records.again[len(records.again)-1] {
+						time.Sleep(test.took2 - test.took)
+					}
+					return nil
+				}
+				f := newTestFold(t, records)
+				for i := range test.failed + 1 {
+					_ = f.Handle(t.Context(), i)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), batch.DefaultReserve/2)
+				defer cancel()
+				state, first, err := f.close(ctx, reportOf(f.Len(), test.failed))
+				if err != nil && !errors.Is(err, errNotAgain) {
+					t.Fatal(err)
+				}
+				// The state has exactly the records before the checkpoint, which for an aggregate is its first.
+				checkpoint := f.comesAgain(first)
+				if first != test.want || len(state) != checkpoint+1 {
+					t.Errorf("first is %d, want %d; state has %d records, want %d", first, test.want, len(state)-1, checkpoint)
+				}
+				time.Sleep(100 * time.Hour) // until what hangs has ended
+			})
+		})
 	}
 }

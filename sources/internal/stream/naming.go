@@ -52,7 +52,10 @@ func (n *Naming[R]) Prepare(r R, problem *error) (pipeline.Identity, error) {
 	}
 	own, ownErr := n.Own(r)
 	if ownErr != nil {
-		return pipeline.Identity{}, errors.Join(err, ownErr)
+		if err = errors.Join(err, ownErr); n.Batch.DeadLetter != nil {
+			err = batch.Permanent(err) // nobody can count it
+		}
+		return pipeline.Identity{}, err
 	}
 	*problem = err
 	return pipeline.Identity{Key: own, Own: true}, nil
@@ -67,8 +70,10 @@ func (n *Naming[R]) DecodeClaimed(r R, problem *error) {
 	}
 }
 
-// counts reports whether the guard counts attempts.
-func (n *Naming[R]) counts() bool { return n.Guard != nil && n.Guard.Options().CountAttempts }
+// counts reports whether a record is given up by its number of attempts.
+func (n *Naming[R]) counts() bool {
+	return n.Guard != nil && n.Guard.Options().CountAttempts && n.Batch.MaxAttempts > 0
+}
 
 // recovered makes an error of a panic.
 func (n *Naming[R]) recovered(err *error) {

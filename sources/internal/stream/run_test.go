@@ -72,7 +72,7 @@ func TestAnswer(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				options := &batch.Options{Logger: slog.New(slog.DiscardHandler)}
+				options := &batch.Options{Logger: slog.New(slog.DiscardHandler), Concurrency: 1}
 				c := NewConfig("test", options, guard, 0, Order{})
 				records := make([]batch.Record, len(numbers))
 				for i := range records {

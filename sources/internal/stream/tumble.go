@@ -41,7 +41,7 @@ func (t *Tumbling[S]) Run(ctx context.Context, m *Members, engine []batch.Record
 	if err != nil {
 		return nil, t.Config.error(err)
 	}
-	state, first, err := f.close(ctx, FirstFailed(report))
+	state, first, err := f.close(ctx, report)
 	if errors.Is(err, errNotAgain) {
 		if t.Config.pipeline.Batch.ErrorOn == batch.ErrorOnAnyFailure {
 			return nil, t.Config.error(err)
