@@ -70,10 +70,12 @@ func isNil(client Client) bool {
 	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
-// isQueueURL tells a queue's URL from its name and its ARN, which are what is given by mistake.
+// isQueueURL tells a queue's URL from its name and its ARN, which are what is given by mistake. The URL ends in the queue's
+// name: anything behind it would hide that a queue is a FIFO queue.
 func isQueueURL(text string) bool {
 	u, err := url.Parse(text)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && strings.Trim(u.Path, "/") != ""
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.Path != "" &&
+		!strings.ContainsAny(text, "?#") && !strings.HasSuffix(text, "/")
 }
 
 // DeadLetter sends a Letter of the record to the queue, and returns nil if SQS has taken it. It is a

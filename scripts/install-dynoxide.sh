@@ -33,6 +33,7 @@ package=@dynoxide/$system-$machine
 mkdir -p "$root/.tools/bin"
 work=$(mktemp -d "$root/.tools/install.XXXXXX")
 trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM # by way of EXIT
 if ! npm install --prefix "$work" --no-save --no-audit --no-fund --ignore-scripts --loglevel=error \
 	"$package@$version" >"$work/log" 2>&1; then
 	cat "$work/log" >&2

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -24,6 +25,12 @@ func TestMain(m *testing.M) {
 		err = serve(os.Args[1])
 	case "parent":
 		err = startAndWait()
+	case "deaf":
+		err = listen(os.Args[1])
+	case "short-lived":
+		err = fmt.Errorf("server listening on http://127.0.0.1:%s\ncannot go on", os.Args[1])
+	case "talkative":
+		err = talk(os.Args[1])
 	default:
 		err = fmt.Errorf("%s is %q", roleVariable, role)
 	}
@@ -41,6 +48,28 @@ func serve(port string) error {
 	}
 	fmt.Printf("server listening on http://%s\n", listener.Addr())
 	return http.Serve(listener, http.NotFoundHandler())
+}
+
+// listen takes connections on a port of 127.0.0.1 and answers nothing.
+func listen(port string) error {
+	listener, err := net.Listen("tcp", "127.0.0.1:"+port)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("server listening on http://%s\n", listener.Addr())
+	select {}
+}
+
+// talk is serve with a line of 1 MB before each answer, as a server writes it that shows what it was asked for.
+func talk(port string) error {
+	listener, err := net.Listen("tcp", "127.0.0.1:"+port)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("server listening on http://%s\n", listener.Addr())
+	return http.Serve(listener, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Println(strings.Repeat("x", 1<<20))
+	}))
 }
 
 // startAndWait starts a server, prints its process id, and waits to be killed.

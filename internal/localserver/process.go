@@ -2,6 +2,7 @@ package localserver
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -34,7 +35,7 @@ func start(command func(port int) *exec.Cmd) (*process, error) {
 		if err != nil {
 			return nil, err
 		}
-		p, err := startOn(command(port), port)
+		p, err := startOn(command(port), port, startTimeout)
 		if err == nil {
 			return p, nil
 		}
@@ -51,7 +52,10 @@ func freePort() (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }
 
-func startOn(command *exec.Cmd, port int) (*process, error) {
+// startOn starts a server on the port, and gives up after timeout.
+func startOn(command *exec.Cmd, port int, timeout time.Duration) (*process, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
 	endWithParent(command)
 	p := &process{url: fmt.Sprintf("http://127.0.0.1:%d", port), exited: make(chan struct{})}
 	bound := make(chan struct{})
@@ -80,42 +84,62 @@ func startOn(command *exec.Cmd, port int) (*process, error) {
 	p.handle = command.Process
 
 	// It says that it listens only once it has bound the port. Asking the port alone could meet another process's server.
-	deadline := time.After(startTimeout)
+	ended := func() error { return fmt.Errorf("%s for port %d ended at once: %s", command.Path, port, p.output) }
 	select {
 	case <-bound:
 	case <-p.exited:
-		return nil, fmt.Errorf("%s for port %d ended at once: %s", command.Path, port, p.output)
-	case <-deadline:
-		return nil, p.giveUp(fmt.Errorf("%s did not listen on port %d within %v", command.Path, port, startTimeout))
+		return nil, ended()
+	case <-ctx.Done():
+		return nil, p.giveUp(fmt.Errorf("%s did not listen on port %d within %v", command.Path, port, timeout))
 	}
 	for {
-		response, err := http.Get(p.url)
+		err := ask(ctx, p.url)
 		if err == nil {
-			http.DefaultClient.CloseIdleConnections()
-			return p, response.Body.Close()
+			return p, nil
 		}
 		select {
 		case <-time.After(5 * time.Millisecond):
-		case <-deadline:
-			return nil, p.giveUp(fmt.Errorf("%s does not answer within %v: %w", p.url, startTimeout, err))
+		case <-p.exited:
+			return nil, ended()
+		case <-ctx.Done():
+			return nil, p.giveUp(fmt.Errorf("%s does not answer within %v: %w", p.url, timeout, err))
 		}
 	}
 }
 
-// drain reads r to its end, closes bound when the line that names url has come, and returns the first lines.
+// ask makes a request that any answer is good enough for.
+func ask(ctx context.Context, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer http.DefaultClient.CloseIdleConnections()
+	return response.Body.Close()
+}
+
+// drain reads r to its end, closes bound when the line that names url has come, and returns the first lines. A line that
+// is longer than the reader's buffer counts as several: nothing that the server writes may stop the reading, since the
+// server would wait for that.
 func drain(r io.Reader, url string, bound chan<- struct{}) string {
 	var kept []string
-	lines := bufio.NewScanner(r)
-	for lines.Scan() {
-		if bound != nil && strings.HasSuffix(lines.Text(), "listening on "+url) {
+	lines := bufio.NewReader(r)
+	for {
+		line, _, err := lines.ReadLine()
+		if err != nil {
+			return strings.Join(kept, "\n")
+		}
+		if bound != nil && strings.HasSuffix(string(line), "listening on "+url) {
 			close(bound)
 			bound = nil
 		}
 		if len(kept) < 20 {
-			kept = append(kept, lines.Text())
+			kept = append(kept, string(line))
 		}
 	}
-	return strings.Join(kept, "\n")
 }
 
 // giveUp stops a server that does not come up, and returns the error with what the server wrote.

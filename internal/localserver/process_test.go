@@ -7,9 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // isAlive reports whether there is such a process. One that has ended and was not waited for is there as well.
@@ -85,5 +87,45 @@ func TestStartTriesAnotherPort(t *testing.T) {
 	}
 	if err := p.stop(); err != nil {
 		t.Error(err)
+	}
+}
+
+// What a server writes is read to the end, however long its lines are: it would wait for that, and not answer.
+func TestServerThatWritesALongLine(t *testing.T) {
+	p, err := start(func(port int) *exec.Cmd { return commandAs("talkative", strconv.Itoa(port)) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestServerThatIsDeaf(t *testing.T) {
+	port, err := freePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = startOn(commandAs("deaf", strconv.Itoa(port)), port, 500*time.Millisecond)
+	if want := "does not answer within 500ms"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error is %v; want one that says %q", err, want)
+	}
+}
+
+// A server that has bound its port and ends is not waited for.
+func TestServerThatEndsAfterItHasListened(t *testing.T) {
+	port, err := freePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	_, err = startOn(commandAs("short-lived", strconv.Itoa(port)), port, startTimeout)
+	for _, want := range []string{" ended at once: ", "cannot go on"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error is %v; want one that says %q", err, want)
+		}
+	}
+	if took := time.Since(begin); took > startTimeout/2 {
+		t.Errorf("it took %v", took)
 	}
 }

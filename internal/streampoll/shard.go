@@ -96,28 +96,31 @@ func invoke(ctx context.Context, h Handler, batch []Record) ([]byte, error) {
 }
 
 // countDone returns how many records of the batch are done, which is all before the first that the answer reports. An
-// item identifier that is empty reports the whole batch.
+// item identifier that is empty or missing reports the whole batch.
 func countDone(answer []byte, batch []Record) (int, error) {
-	var parsed struct {
-		BatchItemFailures *[]struct {
-			ItemIdentifier string `json:"itemIdentifier"`
-		} `json:"batchItemFailures"`
-	}
+	// Maps, since the fields of a struct would take keys of another case too, which Lambda does not.
+	var parsed map[string]json.RawMessage
 	if err := json.Unmarshal(answer, &parsed); err != nil {
 		return 0, err
 	}
-	if parsed.BatchItemFailures == nil {
+	list, ok := parsed["batchItemFailures"]
+	if !ok || string(list) == "null" {
 		return 0, fmt.Errorf("there is no batchItemFailures in it, or null, which Lambda takes for success")
+	}
+	var failures []map[string]string
+	if err := json.Unmarshal(list, &failures); err != nil {
+		return 0, err
 	}
 	position := map[string]int{"": 0}
 	for i, r := range batch {
 		position[r.SequenceNumber] = i
 	}
 	done := len(batch)
-	for _, f := range *parsed.BatchItemFailures {
-		at, ok := position[f.ItemIdentifier]
+	for _, failure := range failures {
+		id := failure["itemIdentifier"]
+		at, ok := position[id]
 		if !ok {
-			return 0, fmt.Errorf("%q is no sequence number of the batch", f.ItemIdentifier)
+			return 0, fmt.Errorf("%q is no sequence number of the batch", id)
 		}
 		done = min(done, at)
 	}

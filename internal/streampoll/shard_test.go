@@ -124,6 +124,29 @@ func TestPoll(t *testing.T) {
 			err:     "there is no batchItemFailures in it",
 		},
 		{
+			name:    "list of another case",
+			answers: []string{`{"BatchItemFailures":[]}`},
+			want:    []string{"1,2,3"},
+			err:     "there is no batchItemFailures in it",
+		},
+		{
+			name:    "null list",
+			answers: []string{`{"batchItemFailures":null}`},
+			want:    []string{"1,2,3"},
+			err:     "there is no batchItemFailures in it",
+		},
+		{
+			name:    "no list",
+			answers: []string{`{"batchItemFailures":{}}`},
+			want:    []string{"1,2,3"},
+			err:     "cannot unmarshal object",
+		},
+		{
+			name:    "identifier of another case reports the whole batch",
+			answers: []string{`{"batchItemFailures":[{"ItemIdentifier":"2"}],"other":1}`, failed()},
+			want:    []string{"1,2,3", "1,2,3", "4,5"},
+		},
+		{
 			name:    "no JSON",
 			answers: []string{`{`},
 			want:    []string{"1,2,3"},

@@ -8,7 +8,7 @@ import (
 // Fault is what goes wrong with a store call. The zero value is nothing.
 type Fault struct {
 	// Latency is how long the call takes before it is applied. If the call's context ends first, the call is not
-	// applied and returns the context's error.
+	// applied and returns the context's error, unless the invocation has ended with it.
 	Latency time.Duration
 	// Err, if not nil, is what the call returns instead of being applied: throttling, for example.
 	Err error
@@ -37,18 +37,21 @@ func (f *Function) Call(ctx context.Context, name, key string, apply func() erro
 	if f.options.StoreFault != nil {
 		fault = f.options.StoreFault(v.at(StoreCall, name, key))
 	}
+	var err error
 	if fault.Latency > 0 {
-		if err := sleep(ctx, fault.Latency); err != nil {
-			return err
-		}
-		if !v.alive() { // another record may have crashed the invocation in the meantime
-			return ErrClosed
-		}
+		err = sleep(ctx, fault.Latency)
 	}
-	if fault.Err != nil && !fault.ReplyLost {
+	// In the meantime the invocation may have timed out, or another record may have crashed it.
+	if !v.alive() {
+		return ErrClosed
+	}
+	switch {
+	case err != nil:
+		return err
+	case fault.Err != nil && !fault.ReplyLost:
 		return fault.Err
 	}
-	err := apply()
+	err = apply()
 	if !v.survives(StoreReply, name, key) {
 		return ErrClosed
 	}

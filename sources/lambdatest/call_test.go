@@ -117,6 +117,52 @@ func TestCrashDuringLatency(t *testing.T) {
 	})
 }
 
+// A call that is under way when its invocation times out does not return to the handler, whose process is dead.
+func TestCallsThatOutlastTheTimeout(t *testing.T) {
+	slow := func(p lambdatest.Point) bool {
+		if p.Name == "Release" {
+			time.Sleep(2 * time.Second)
+		}
+		return false
+	}
+	for name, options := range map[string]lambdatest.FunctionOptions{
+		"latency": {StoreFault: func(lambdatest.Point) lambdatest.Fault { return lambdatest.Fault{Latency: 2 * time.Second} }},
+		"slow hook of faults": {StoreFault: func(p lambdatest.Point) lambdatest.Fault {
+			slow(p)
+			return lambdatest.Fault{}
+		}},
+		"slow hook of faults that throttles": {StoreFault: func(p lambdatest.Point) lambdatest.Fault {
+			slow(p)
+			return lambdatest.Fault{Err: errThrottled}
+		}},
+		"slow hook of crashes": {Crash: slow},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				options.Timeout = time.Second
+				f := newFunction(t, options)
+				var store calls
+				wrapped := f.Store(&store)
+				var returned log[error]
+				r := invoke(t, f, nothing, func(ctx context.Context, payload []byte) ([]byte, error) {
+					returned.add(wrapped.Release(ctx, idempotency.ReleaseRequest{Key: "k"}))
+					return nil, nil
+				})
+				time.Sleep(time.Minute)
+				if got := returned.all(); r.Ending != lambdatest.TimedOut || len(got) > 0 || len(store.all()) > 0 {
+					t.Errorf("the invocation %v, calls %q arrived and returned %v; want timed out and none", r.Ending, store.all(), got)
+				}
+				if err := f.Close(); err != nil {
+					t.Error(err)
+				}
+				if got := returned.all(); len(got) != 1 || !errors.Is(got[0], lambdatest.ErrClosed) {
+					t.Errorf("after Close the call returned %v, want ErrClosed", got)
+				}
+			})
+		})
+	}
+}
+
 // One store can serve several functions, each through a wrapper of its own. An invocation passes its own function's
 // only.
 func TestStoreOfAnotherFunction(t *testing.T) {

@@ -34,9 +34,11 @@ func Crash(ctx context.Context) {
 // dies reports whether the invocation is dead at this point, which includes that it dies here.
 func (v *invocation) dies(moment Moment, name, key string) bool {
 	ended, dead := v.state()
-	if crash := v.function.options.Crash; !ended && crash != nil && crash(v.at(moment, name, key)) {
-		v.end(Crashed, nil, nil)
-		_, dead = v.state()
+	if crash := v.function.options.Crash; !ended && crash != nil {
+		if crash(v.at(moment, name, key)) {
+			v.end(Crashed, nil, nil)
+		}
+		_, dead = v.state() // once more, since the hook may have waited past the deadline
 	}
 	return dead
 }

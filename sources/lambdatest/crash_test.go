@@ -177,6 +177,28 @@ func TestTimeoutKills(t *testing.T) {
 	})
 }
 
+// A hook that takes its time does not keep an invocation alive.
+func TestTimeoutDuringACrashHook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFunction(t, lambdatest.FunctionOptions{Timeout: time.Second, Crash: func(p lambdatest.Point) bool {
+			if p.Moment == lambdatest.AtCheckpoint {
+				time.Sleep(2 * time.Second)
+			}
+			return false
+		}})
+		var effects log[string]
+		r := invoke(t, f, nothing, func(ctx context.Context, payload []byte) ([]byte, error) {
+			lambdatest.Checkpoint(ctx, "before")
+			effects.add("effect")
+			return nil, nil
+		})
+		time.Sleep(time.Minute)
+		if got := effects.all(); r.Ending != lambdatest.TimedOut || len(got) > 0 {
+			t.Errorf("the invocation %v and did %q, want timed out and nothing", r.Ending, got)
+		}
+	})
+}
+
 // A panic ends the process, so other goroutines of the invocation are dead too. A returned error does not: what is
 // still running goes on when the environment thaws.
 func TestStragglers(t *testing.T) {

@@ -11,7 +11,7 @@ type Ending int
 const (
 	// Answered: the handler returned without an error. What the answer says is for the kit to read.
 	Answered Ending = iota + 1
-	// FunctionError: the handler returned an error.
+	// FunctionError: the handler returned an error, or an answer of more than MaxPayload bytes.
 	FunctionError
 	// Panicked: the handler panicked, or called runtime.Goexit. On Lambda the process exits.
 	Panicked
@@ -50,6 +50,7 @@ type Result struct {
 	Ending Ending
 	// Response is the answer's bytes, nil unless Ending is Answered. They are the receiver's.
 	Response []byte
-	// Err is the handler's error, or its panic with the stack. It is nil for an answer, a crash and a timeout.
+	// Err is the handler's error, or its panic with the stack, or what is said of an answer that is too large. It is nil
+	// for an answer, a crash and a timeout.
 	Err error
 }

@@ -16,9 +16,6 @@ import (
 // empty, which is the reading under which a faulty handler loses its records and a test notices. For streams, what is not
 // JSON and an identifier that is not in the batch are undocumented, and read as for SQS.
 func ReadFailures(response []byte, ids []string) (failed map[string]bool, err error) {
-	if len(response) > MaxPayload {
-		return nil, fmt.Errorf("lambdatest: answer has %d bytes, but must have at most %d", len(response), MaxPayload)
-	}
 	if len(bytes.TrimSpace(response)) == 0 {
 		return nil, nil
 	}

@@ -75,6 +75,7 @@ type Event struct {
 //
 // When the invocation has answered, crashed or timed out, Start's goroutine or another one calls ended, once. Invoke may
 // return later or not before Close. Close ends invocations without calling ended, and after Close, Start does nothing.
+// ended may end its goroutine with runtime.Goexit, and must not call Close, which would wait for it.
 func (f *Function) Start(ctx context.Context, h Handler, e Event, ended func(Result)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -84,7 +85,7 @@ func (f *Function) Start(ctx context.Context, h Handler, e Event, ended func(Res
 	now := time.Now()
 	f.started++
 	v := &invocation{
-		function: f, tell: ended, started: now, deadline: now.Add(f.options.Timeout), left: make(chan struct{}),
+		function: f, tell: ended, started: now, deadline: now.Add(f.options.Timeout), left: make(chan struct{}), open: 1,
 		point: Point{Invocation: f.started, RecordIDs: e.RecordIDs, Attempt: e.Attempt},
 	}
 	ctx = context.WithValue(context.WithoutCancel(ctx), invocationKey{}, v)
@@ -109,8 +110,8 @@ func (f *Function) reuse(payload []byte) []byte {
 // a crash or a timeout left parked are let go: a store call returns ErrClosed without any effect, a checkpoint ends its
 // goroutine with runtime.Goexit. Until then nothing of a dead invocation runs, not even what it has deferred.
 //
-// Close waits until all calls of Invoke have returned. If the handler's own code keeps one for 5 seconds more, Close
-// gives up with an error that names its records. Closing twice is allowed.
+// Close waits until all calls of Invoke have returned, and those of what Start was to call at their end. If one takes 5
+// seconds more, Close gives up with an error that names its records. Closing twice is allowed.
 func (f *Function) Close() error {
 	f.mu.Lock()
 	first := !f.closed
@@ -157,6 +158,6 @@ func unreturned(invocations []*invocation) error {
 		return nil
 	}
 	slices.Sort(ids)
-	return fmt.Errorf("lambdatest: handler has not returned %v after Close: %d invocations with records %q",
+	return fmt.Errorf("lambdatest: handler or observer has not returned %v after Close: %d invocations with records %q",
 		closeGrace, n, ids)
 }

@@ -128,6 +128,10 @@ func TestEndings(t *testing.T) {
 			handler: func(ctx context.Context, payload []byte) ([]byte, error) { return payload, nil }},
 		{name: "error", want: result{Ending: lambdatest.FunctionError, Err: "no"},
 			handler: func(context.Context, []byte) ([]byte, error) { return []byte("answer"), errNo }},
+		{name: "answer over 6 MB", want: result{Ending: lambdatest.FunctionError, Err: "answer has 6291457 bytes, but must have at most 6291456"},
+			handler: func(context.Context, []byte) ([]byte, error) { return make([]byte, lambdatest.MaxPayload+1), nil }},
+		{name: "answer of 6 MB", want: result{Ending: lambdatest.Answered, Response: strings.Repeat("\x00", lambdatest.MaxPayload)},
+			handler: func(context.Context, []byte) ([]byte, error) { return make([]byte, lambdatest.MaxPayload), nil }},
 		{name: "panic", want: result{Ending: lambdatest.Panicked, Err: "lambdatest: handler panicked: boom\ngoroutine"},
 			handler: func(context.Context, []byte) ([]byte, error) { panic("boom") }},
 		{name: "nil panic", want: result{Ending: lambdatest.Panicked, Err: "panic called with nil argument"},
@@ -237,7 +241,7 @@ func TestCloseGivesUp(t *testing.T) {
 		}
 		synctest.Wait() // they are invoked
 		start := time.Now()
-		want := `lambdatest: handler has not returned 5s after Close: 4 invocations with records ["r0" "r2" "r3" "r4"]`
+		want := `lambdatest: handler or observer has not returned 5s after Close: 4 invocations with records ["r0" "r2" "r3" "r4"]`
 		if err := f.Close(); err == nil || err.Error() != want {
 			t.Errorf("Close returned %v, want %s", err, want)
 		}
@@ -247,6 +251,63 @@ func TestCloseGivesUp(t *testing.T) {
 		time.Sleep(2 * time.Hour)
 		if err := f.Close(); err != nil {
 			t.Errorf("Close after the handler has returned is %v, want nil", err)
+		}
+	})
+}
+
+// What is told of an end may be a test's code, which ends its goroutine with t.Fatal.
+func TestGoexitWhenTold(t *testing.T) {
+	for _, slept := range []time.Duration{0, time.Minute} { // the handler's goroutine tells of its end, or a timer's
+		synctest.Test(t, func(t *testing.T) {
+			f := newFunction(t, lambdatest.FunctionOptions{})
+			f.Start(t.Context(), lambdatest.HandlerFunc(func(context.Context, []byte) ([]byte, error) {
+				time.Sleep(slept)
+				return nil, nil
+			}), nothing, func(lambdatest.Result) { runtime.Goexit() })
+			time.Sleep(time.Hour)
+			if err := f.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Close waits for what is told, in whichever goroutine.
+func TestCloseWaitsUntilTold(t *testing.T) {
+	for _, slept := range []time.Duration{29 * time.Second, 30500 * time.Millisecond} { // answers, or times out
+		synctest.Test(t, func(t *testing.T) {
+			f := newFunction(t, lambdatest.FunctionOptions{})
+			var effects log[string]
+			f.Start(t.Context(), lambdatest.HandlerFunc(func(context.Context, []byte) ([]byte, error) {
+				time.Sleep(slept)
+				return nil, nil
+			}), nothing, func(lambdatest.Result) {
+				time.Sleep(3 * time.Second)
+				effects.add("told")
+			})
+			time.Sleep(31 * time.Second)
+			if err := f.Close(); err != nil {
+				t.Error(err)
+			}
+			effects.add("closed")
+			time.Sleep(time.Minute)
+			if diff := cmp.Diff([]string{"told", "closed"}, effects.all()); diff != "" {
+				t.Errorf("in this order (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCloseWhenTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFunction(t, lambdatest.FunctionOptions{})
+		var errs log[error]
+		invoked := lambdatest.HandlerFunc(func(context.Context, []byte) ([]byte, error) { return nil, nil })
+		f.Start(t.Context(), invoked, lambdatest.Event{RecordIDs: []string{"r"}}, func(lambdatest.Result) { errs.add(f.Close()) })
+		time.Sleep(time.Minute)
+		const want = `lambdatest: handler or observer has not returned 5s after Close: 1 invocations with records ["r"]`
+		if got := errs.all(); len(got) != 1 || got[0] == nil || got[0].Error() != want {
+			t.Errorf("Close returned %v, want %s", got, want)
 		}
 	})
 }

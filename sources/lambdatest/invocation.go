@@ -19,10 +19,11 @@ type invocation struct {
 	deadline time.Time
 	cancel   context.CancelFunc
 	timer    *time.Timer
-	left     chan struct{} // closed when Invoke has returned
+	left     chan struct{} // closed when Invoke has returned and so has what tells of the end
 
 	// Guarded by function.mu.
 	ended, dead bool
+	open        int // of these two, how many have begun and not returned
 }
 
 type invocationKey struct{}
@@ -47,8 +48,8 @@ func (v *invocation) call(ctx context.Context, h Handler, payload []byte) {
 				err = errors.New("lambdatest: handler called runtime.Goexit")
 			}
 		}
+		defer v.leave()
 		v.end(how, response, err)
-		v.leave()
 	}()
 
 	if v.dies(BeforeInvoke, "", "") {
@@ -57,6 +58,9 @@ func (v *invocation) call(ctx context.Context, h Handler, payload []byte) {
 	}
 	response, err = h.Invoke(ctx, payload)
 	how = Answered
+	if err == nil && len(response) > MaxPayload {
+		err = fmt.Errorf("lambdatest: answer has %d bytes, but must have at most %d", len(response), MaxPayload)
+	}
 	if err != nil {
 		how, response = FunctionError, nil
 	}
@@ -75,7 +79,8 @@ func (v *invocation) call(ctx context.Context, h Handler, payload []byte) {
 	v.function.mu.Unlock()
 }
 
-// end ends the invocation, unless it has ended before, and tells the one who has started it.
+// end ends the invocation, unless it has ended before, and tells the one who has started it, who may end the goroutine
+// with runtime.Goexit: testing.T.Fatal does.
 func (v *invocation) end(how Ending, response []byte, err error) {
 	f := v.function
 	f.mu.Lock()
@@ -86,9 +91,15 @@ func (v *invocation) end(how Ending, response []byte, err error) {
 	now := time.Now()
 	v.ended = true
 	v.dead = how != Answered && how != FunctionError
+	v.open++
 	v.timer.Stop()
 	f.mu.Unlock()
 
+	defer func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		v.returned()
+	}()
 	v.tell(Result{
 		Invocation: v.point.Invocation, Started: v.started, Ended: now, Ending: how, Response: response, Err: err,
 	})
@@ -100,9 +111,19 @@ func (v *invocation) leave() {
 	f := v.function
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if !v.dead {
+		v.cancel()
+	}
+	v.returned()
+}
+
+// returned marks that Invoke or what tells of the end has returned. The caller holds function.mu.
+func (v *invocation) returned() {
+	if v.open--; v.open > 0 {
+		return
+	}
 	close(v.left)
 	if !v.dead {
-		delete(f.invocations, v)
-		v.cancel()
+		delete(v.function.invocations, v)
 	}
 }

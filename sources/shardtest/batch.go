@@ -58,7 +58,7 @@ func (b *batch[R]) halves() (first, second *batch[R]) {
 // change can make a difference. It discards what is too old. The caller holds s.mu.
 func (s *Stream[R]) take(l *lane[R], now time.Time) (b *batch[R], next time.Time) {
 	for {
-		if l.running || !l.shard.readable() {
+		if l.running {
 			return nil, time.Time{}
 		}
 		if len(l.work) == 0 {
@@ -113,6 +113,8 @@ func (s *Stream[R]) read(l *lane[R], now time.Time) (b *batch[R], next time.Time
 		}
 	}
 	l.gather = time.Time{}
+	// All records before the batch are dealt with. It only makes a difference after Redeliver.
+	l.checkpoint = l.lastRead()
 	l.next += n
 	l.window = w
 	return &batch[R]{records: unread[:n:n], final: w != nil && s.over(l, now)}, time.Time{}

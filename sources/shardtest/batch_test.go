@@ -244,6 +244,29 @@ func TestGrandchildOfAnEmptyShard(t *testing.T) {
 	})
 }
 
+// Many generations of shards, each with two parents, are no work to speak of.
+func TestManyGenerations(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStream(t)
+		last := "s"
+		for i := range 100 {
+			lower, higher, merged := fmt.Sprint("lower", i), fmt.Sprint("higher", i), fmt.Sprint("merged", i)
+			s.closeShard(last)
+			s.open(lower, last)
+			s.open(higher, last)
+			s.closeShard(lower)
+			s.closeShard(higher)
+			s.open(merged, lower, higher)
+			last = merged
+		}
+		s.put(last, "a")
+		s.drain(succeed)
+		if diff := cmp.Diff([]string{"a"}, s.batches()); diff != "" {
+			t.Errorf("delivered (-want +got):\n%s", diff)
+		}
+	})
+}
+
 // A parent whose last records are too old is drained without an invocation, and its child read in the same moment.
 func TestChildOfADiscardedParent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

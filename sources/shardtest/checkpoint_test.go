@@ -96,6 +96,7 @@ func TestWithoutReportBatchItemFailures(t *testing.T) {
 	}{
 		"all reported": {answer: report("a", "b"), want: []string{"a b"}},
 		"no JSON":      {answer: "{", want: []string{"a b"}},
+		"over 6 MB":    {answer: strings.Repeat("x", lambdatest.MaxPayload+1), want: []string{"a b", "a b"}},
 		"error":        {err: errNo, want: []string{"a b", "a b"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -44,6 +44,15 @@ func TestDrainGivesUpOnPoison(t *testing.T) {
 			return `{"state":{}}`, nil
 		}), `kit: the end of the window of shard s was delivered more than 1000 times without progress; 0 records are left in ` +
 			`stream "letters"`},
+		// What has no records does not age.
+		"window and age": {func(o *shardtest.Options) { o.TumblingWindow, o.MaximumRecordAge = time.Minute, time.Minute },
+			failing(func(_ int, e event) (string, error) {
+				if e.IsFinalInvokeForWindow {
+					return "", errNo
+				}
+				return `{"state":{}}`, nil
+			}), `kit: the end of the window of shard s was delivered more than 1000 times without progress; 0 records are left in ` +
+				`stream "letters"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -73,6 +82,18 @@ func TestDrainIsPatientAfterProgress(t *testing.T) {
 		}))
 		if got := s.Stats(); got.Invocations != 1201 || got.Done != 2 {
 			t.Errorf("stats are %v, want 1201 invocations and 2 records done", got)
+		}
+	})
+}
+
+// A batch of records that age is discarded in the end, however often it was delivered.
+func TestDrainWaitsForTheAge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStream(t, func(o *shardtest.Options) { o.MaximumRecordAge = 6 * time.Hour })
+		s.put("s", "a")
+		s.drain(poison("a"))
+		if got := s.Stats(); got.Invocations < 2000 || got.Discarded != 1 {
+			t.Errorf("stats are %v, want a delivery every 10s for 6 hours, and the record discarded", got)
 		}
 	})
 }
@@ -180,7 +201,7 @@ func TestClose(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		write := s.Write(func(shardtest.Writer[string]) error { t.Error("Write called after Close"); return nil })
+		write := s.kit.Write(func(shardtest.Writer[string]) error { t.Error("Write called after Close"); return nil })
 		for _, err := range []error{<-ended, s.Drain(t.Context(), succeed), s.Run(t.Context(), succeed), write} {
 			if !errors.Is(err, lambdatest.ErrClosed) {
 				t.Errorf("error is %v, want ErrClosed", err)

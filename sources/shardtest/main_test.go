@@ -23,7 +23,8 @@ var errNo = errors.New("no")
 // stream is a kit: its records are names, which are their sequence numbers too, and whose first letter is their lane.
 type stream struct {
 	*shardtest.Stream[string]
-	t *testing.T
+	kit *shardtest.Kit[string]
+	t   *testing.T
 
 	mu         sync.Mutex
 	deliveries []shardtest.Delivery[string]
@@ -38,12 +39,13 @@ func newStream(t *testing.T, options ...func(*shardtest.Options)) *stream {
 		option(&o)
 	}
 	var err error
-	s.Stream, err = shardtest.New(shardtest.Config[string]{
+	s.kit, err = shardtest.New(shardtest.Config[string]{
 		Kit: "kit", Name: `stream "letters"`, ARN: "arn:letters", Observe: s.observe,
 	}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.Stream = s.kit.Stream
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -67,7 +69,7 @@ func (s *stream) observed() []shardtest.Delivery[string] {
 
 func (s *stream) write(fn func(w shardtest.Writer[string])) {
 	s.t.Helper()
-	if err := s.Write(func(w shardtest.Writer[string]) error { fn(w); return nil }); err != nil {
+	if err := s.kit.Write(func(w shardtest.Writer[string]) error { fn(w); return nil }); err != nil {
 		s.t.Fatal(err)
 	}
 }

@@ -55,9 +55,9 @@ type Options struct {
 	// Seed, unless it is 0, makes identifiers and the choice of duplicates the same in every run.
 	Seed uint64
 
-	// DuplicateProbability is how likely it is that the mapping does not learn of an answer that has arrived. The same
-	// batch is then delivered again, with the same state of its window, and without using up a retry. It is at least 0
-	// and less than 1. See Redeliver for one duplicate at a chosen moment.
+	// DuplicateProbability is how likely it is that the mapping does not learn of an answer, whether or not that reports
+	// failures. The same batch is then delivered again, with the same state of its window, and without using up a retry.
+	// It is at least 0 and less than 1. See Redeliver for one duplicate at a chosen moment.
 	DuplicateProbability float64
 
 	// Crash is asked at every lambdatest.Point that a running invocation passes, and ends the invocation there by

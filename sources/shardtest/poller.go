@@ -19,7 +19,8 @@ type poller struct {
 // until Close.
 //
 // A batch that fails for ever keeps Drain from ending. If neither retries nor age are limited, Drain returns an error
-// that names its first record after more than 1,000 deliveries without progress. When ctx is done, Drain delivers no
+// that names its first record after more than 1,000 deliveries without progress. The final invocation of a window that
+// has no records is limited by retries only. When ctx is done, Drain delivers no
 // more, waits for what it has invoked, and returns the context's error and what is left, unless nothing is. The values
 // of ctx are those of Invoke's context; its end is not. After Close, Drain returns lambdatest.ErrClosed.
 func (s *Stream[R]) Drain(ctx context.Context, h lambdatest.Handler) error {
@@ -54,7 +55,7 @@ func (s *Stream[R]) poll(ctx context.Context, h lambdatest.Handler, drain bool) 
 
 		switch {
 		case !ended:
-			if wait(done, changed, next) {
+			if lambdatest.Wait(done, changed, next) {
 				done = nil // once is enough: from here on the loop waits for what is running
 			}
 		case !drain, drained:
@@ -74,6 +75,10 @@ func (s *Stream[R]) startAll(ctx context.Context, h lambdatest.Handler, p *polle
 	now := time.Now()
 	// Parents stand before their children, which are thus read in the same moment if discarding has drained the parents.
 	for _, sh := range s.shards {
+		sh.passed = false
+		if !sh.readable() {
+			continue
+		}
 		for i := range sh.lanes {
 			l := &sh.lanes[i]
 			b, at := s.take(l, now)
@@ -87,13 +92,15 @@ func (s *Stream[R]) startAll(ctx context.Context, h lambdatest.Handler, p *polle
 				next = at
 			}
 		}
+		sh.passed = sh.closed && sh.drained()
 	}
 	return next
 }
 
-// stuck reports whether the batch would be delivered for ever.
+// stuck reports whether the batch would be delivered for ever. One without records does not age.
 func (s *Stream[R]) stuck(b *batch[R]) bool {
-	return b.stalls > maxStalls && s.options.MaximumRetryAttempts < 0 && s.options.MaximumRecordAge < 0
+	return b.stalls > maxStalls && s.options.MaximumRetryAttempts < 0 &&
+		(s.options.MaximumRecordAge < 0 || len(b.records) == 0)
 }
 
 // name says what a batch begins with.
@@ -145,6 +152,9 @@ func (s *Stream[R]) start(ctx context.Context, h lambdatest.Handler, p *poller, 
 		}
 		payload = append(payload, r.JSON...)
 		r.delivered = append(r.delivered, now)
+		if b.attempts == 1 && !r.done.IsZero() {
+			s.stats.Repeated++
+		}
 		d.Attempt = max(d.Attempt, len(r.delivered))
 		d.Records = append(d.Records, r.Event)
 		d.SequenceNumbers = append(d.SequenceNumbers, r.SequenceNumber)
@@ -162,30 +172,15 @@ func (s *Stream[R]) start(ctx context.Context, h lambdatest.Handler, p *poller, 
 		s.mu.Lock()
 		s.settle(l, b, &d)
 		s.mu.Unlock()
+		defer func() { // also if Observe ends the goroutine, as testing.T.Fatal does
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			l.running = false
+			p.running--
+			s.broadcast()
+		}()
 		if s.config.Observe != nil {
 			s.config.Observe(d)
 		}
-		s.mu.Lock()
-		l.running = false
-		p.running--
-		s.broadcast()
-		s.mu.Unlock()
 	})
-}
-
-// wait waits for a change or the next moment, unless that is zero, and reports whether done came first.
-func wait(done, changed <-chan struct{}, next time.Time) bool {
-	var alarm <-chan time.Time
-	if !next.IsZero() {
-		timer := time.NewTimer(time.Until(next))
-		defer timer.Stop()
-		alarm = timer.C
-	}
-	select {
-	case <-done:
-		return true
-	case <-changed:
-	case <-alarm:
-	}
-	return false
 }

@@ -22,11 +22,14 @@ func TestRedeliver(t *testing.T) {
 		if err := s.Redeliver("s", "b"); err != nil {
 			t.Fatal(err)
 		}
-		if got := s.Stats(); got.Repeated != 4 || got.Waiting != 4 {
-			t.Errorf("stats are %v, want 4 records repeated and waiting", got)
+		if got := s.Stats(); got.Repeated != 0 || got.Waiting != 4 {
+			t.Errorf("stats are %v, want 4 records waiting", got)
 		}
 		s.put("s", "f")
 		s.drain(succeed)
+		if got := s.Stats(); got.Repeated != 4 {
+			t.Errorf("stats are %v, want 4 records repeated", got)
+		}
 		if diff := cmp.Diff([]string{"a b c", "d e", "b c d", "e f"}, s.batches()); diff != "" {
 			t.Errorf("delivered (-want +got):\n%s", diff)
 		}
@@ -56,6 +59,44 @@ func TestRedeliverDuringABatch(t *testing.T) {
 		}))
 		if diff := cmp.Diff([]string{"a b", "c d", "d", "b c", "d e"}, s.batches()); diff != "" {
 			t.Errorf("delivered (-want +got):\n%s", diff)
+		}
+		var checkpoints []string
+		for _, d := range s.observed() {
+			checkpoints = append(checkpoints, d.CheckpointBefore+">"+d.CheckpointAfter)
+		}
+		if diff := cmp.Diff([]string{">b", "b>c", "c>d", "a>c", "c>e"}, checkpoints); diff != "" {
+			t.Errorf("checkpoints (-want +got):\n%s", diff)
+		}
+		if got := s.Stats(); got.Repeated != 3 {
+			t.Errorf("stats are %v, want b, c and d repeated", got)
+		}
+	})
+}
+
+// What has failed, or was discarded, is not repeated when it comes again, nor is a retry of what is.
+func TestRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStream(t, func(o *shardtest.Options) { o.BatchSize, o.MaximumRetryAttempts = 2, 1 })
+		s.put("s", "a b c")
+		s.drain(failing(func(n int, _ event) (string, error) {
+			switch n {
+			case 2: // of b, which is discarded after it
+				if err := s.Redeliver("s", "a"); err != nil {
+					t.Error(err)
+				}
+				return report("b"), nil
+			case 1:
+				return report("b"), nil
+			case 3: // of a and b, for the second time
+				return "", errNo
+			}
+			return "", nil
+		}))
+		if diff := cmp.Diff([]string{"a b", "b", "a b", "a b", "c"}, s.batches()); diff != "" {
+			t.Errorf("delivered (-want +got):\n%s", diff)
+		}
+		if got := s.Stats(); got.Repeated != 1 {
+			t.Errorf("stats are %v, want a repeated", got)
 		}
 	})
 }
@@ -159,6 +200,95 @@ func TestALostAnswerIsNoRetry(t *testing.T) {
 		}))
 		if got := s.Stats(); !s.observed()[0].AnswerLost || got.Errors != 1 || got.Done != 1 || got.Discarded != 0 {
 			t.Errorf("stats are %v, want a lost answer, an error and the record done", got)
+		}
+	})
+}
+
+// An answer that reports failures is lost as others are: no checkpoint moves, and no retry is used up.
+func TestAPartialAnswerIsLost(t *testing.T) {
+	lost := 0
+	for seed := range uint64(20) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStream(t, func(o *shardtest.Options) {
+				o.DuplicateProbability, o.Seed, o.MaximumRetryAttempts = .5, seed+1, 1
+			})
+			s.put("s", "a b c")
+			failed := false
+			s.drain(failing(func(_ int, e event) (string, error) {
+				if len(e.Records) == 3 {
+					return report("b"), nil
+				}
+				failed = true
+				return "", nil
+			}))
+			first := s.observed()[0]
+			if first.AnswerLost {
+				lost++
+			}
+			if first.AnswerLost != (first.CheckpointAfter == "") || first.AnswerLost != (len(first.Returned) == 3) {
+				t.Errorf("observed %+v, want the checkpoint a unless the answer is lost", first)
+			}
+			repeated := 0
+			for _, d := range s.observed() {
+				switch {
+				case d.AnswerLost && len(d.Records) == 3:
+					repeated++ // a
+				case d.AnswerLost:
+					repeated += len(d.Records)
+				}
+			}
+			if got := s.Stats(); got.Repeated != repeated || got.Done != 3 || got.Discarded != 0 || !failed {
+				t.Errorf("stats are %v, want 3 records done and %d repeated", got, repeated)
+			}
+		})
+	}
+	if lost < 5 || lost > 15 {
+		t.Errorf("%d of 20 partial answers are lost, want about half", lost)
+	}
+}
+
+// Which answer is lost is a choice of its own for each final invocation that has no records: for those of one window, which
+// comes to an early end several times, and for those of several.
+func TestLostEndsOfWindows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStream(t, windowed(time.Minute), func(o *shardtest.Options) {
+			o.DuplicateProbability, o.Seed, o.BatchSize = .5, 1, 1
+		})
+		s.put("s", "a b c")
+		go func() {
+			for i := range 20 {
+				time.Sleep(time.Minute)
+				s.put("s", fmt.Sprint(i))
+			}
+		}()
+		large := `{"n":"` + strings.Repeat("x", 1<<20) + `"}`
+		s.run(time.Hour, stateful(func(e event) string {
+			if len(e.Records) > 0 && e.Records[0] >= "a" {
+				return large
+			}
+			return "{}"
+		}))
+		early, late := "", ""
+		for _, d := range s.observed() {
+			lost := "."
+			if d.AnswerLost {
+				lost = "L"
+			}
+			switch {
+			case len(d.Records) > 0 || d.Attempt > 1:
+			case d.Window.TerminatedEarly:
+				early += lost
+			default:
+				late += lost
+			}
+		}
+		if len(early) != 3 || len(late) != 20 {
+			t.Fatalf("there were %d early ends and %d others, want 3 and 20", len(early), len(late))
+		}
+		for _, ends := range []string{early, late} {
+			if !strings.Contains(ends, "L") || !strings.Contains(ends, ".") {
+				t.Errorf("answers to final invocations are %s, want some lost (L) and some not", ends)
+			}
 		}
 	})
 }

@@ -38,7 +38,8 @@ type Delivery[R any] struct {
 	// Done, Returned and Discarded are the sequence numbers of the records that were done with, of those that come
 	// again, and of those that were given up.
 	Done, Returned, Discarded []string
-	// AnswerLost says that DuplicateProbability has struck: the answer was good, and all records come again.
+	// AnswerLost says that DuplicateProbability has struck: the answer was good, whatever failures it reports, and all
+	// records come again.
 	AnswerLost bool
 }
 
@@ -54,10 +55,11 @@ func (s *Stream[R]) settle(l *lane[R], b *batch[R], d *Delivery[R]) {
 		s.stats.Errors++
 	}
 	done, state := s.readAnswer(d)
-	complete := d.Ending == lambdatest.Answered && d.Err == nil && done == len(b.records)
-	if complete && s.losesAnswer(d) {
+	answered := d.Ending == lambdatest.Answered && d.Err == nil
+	complete := answered && done == len(b.records)
+	if answered && s.losesAnswer(d) {
 		d.AnswerLost = true
-		s.stats.Repeated += len(b.records)
+		s.stats.Repeated += done
 		d.Returned = d.SequenceNumbers
 		d.CheckpointAfter = l.checkpoint
 		return // the batch is still the first of the lane's work
@@ -66,7 +68,7 @@ func (s *Stream[R]) settle(l *lane[R], b *batch[R], d *Delivery[R]) {
 	l.work = l.work[1:]
 	d.Done = d.SequenceNumbers[:done]
 	s.checkpoint(l, b, done, d.Ended)
-	if d.Ending == lambdatest.Answered && d.Err == nil && l.window != nil {
+	if answered && l.window != nil {
 		l.window.state = state
 	}
 	switch {
@@ -74,7 +76,7 @@ func (s *Stream[R]) settle(l *lane[R], b *batch[R], d *Delivery[R]) {
 		l.endWindow()
 	case complete:
 	default:
-		s.retry(l, b, done > 0, d)
+		s.settleFailed(l, b, done > 0, d)
 	}
 	if l.window != nil && len(l.window.state) > maxState && !l.window.early {
 		l.window.early = true
@@ -110,7 +112,7 @@ func (s *Stream[R]) readAnswer(d *Delivery[R]) (done int, state string) {
 
 // losesAnswer reports whether the mapping never learns of this answer.
 func (s *Stream[R]) losesAnswer(d *Delivery[R]) bool {
-	first := ""
+	first := d.CheckpointBefore // different for each invocation that has no records
 	if len(d.SequenceNumbers) > 0 {
 		first = d.SequenceNumbers[0]
 	}
@@ -128,9 +130,10 @@ func (s *Stream[R]) checkpoint(l *lane[R], b *batch[R], n int, now time.Time) {
 	b.records = b.records[n:]
 }
 
-// retry decides what becomes of a batch that has failed, as a whole or, if it has made progress, in what is left of it.
-// The caller holds s.mu.
-func (s *Stream[R]) retry(l *lane[R], b *batch[R], progress bool, d *Delivery[R]) {
+// settleFailed does with a batch that has failed, or with what is left of it after progress, one of three things. It is
+// split in half, if it has failed as a whole and Options.BisectOnError is set. It is discarded, if its retries are used
+// up. Or it comes again: at once after progress, otherwise later. The caller holds s.mu.
+func (s *Stream[R]) settleFailed(l *lane[R], b *batch[R], progress bool, d *Delivery[R]) {
 	whole := d.Ending != lambdatest.Answered || d.Err != nil
 	switch {
 	case s.options.BisectOnError && whole && len(b.records) > 1:

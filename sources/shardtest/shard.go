@@ -36,6 +36,7 @@ type shard[R any] struct {
 	id      string
 	parents []*shard[R]
 	closed  bool // takes no more records
+	passed  bool // handed its turn on to its children, in this pass over the shards
 	lanes   []lane[R]
 }
 
@@ -46,12 +47,10 @@ func (s *shard[R]) laneOf(key string) *lane[R] {
 	return &s.lanes[h.Sum32()%uint32(len(s.lanes))]
 }
 
-// readable reports whether the shard's turn has come: its parents are drained, and theirs. A parent that never had a
-// record is drained from the beginning, and still stands behind its own.
+// readable reports whether the shard's turn has come: its parents have handed theirs on, in the same pass. A parent that
+// never had a record is drained from the beginning, and still stands behind its own.
 func (s *shard[R]) readable() bool {
-	return !slices.ContainsFunc(s.parents, func(parent *shard[R]) bool {
-		return !parent.closed || !parent.drained() || !parent.readable()
-	})
+	return !slices.ContainsFunc(s.parents, func(parent *shard[R]) bool { return !parent.passed })
 }
 
 // drained reports whether nothing is left to be delivered, for the moment or for good.
@@ -89,17 +88,17 @@ func (l *lane[R]) waiting() int {
 	return n
 }
 
-// rewind goes back to the first record at or after the position, and returns how many records are to be read again.
-func (l *lane[R]) rewind(position int) int {
+// rewind goes back to the first record at or after the position, unless that is not read yet.
+func (l *lane[R]) rewind(position int) {
 	first := sort.Search(len(l.records), func(i int) bool { return l.records[i].position >= position })
-	if first >= l.next {
-		return 0
+	l.next = min(l.next, first)
+}
+
+// lastRead returns the sequence number of the record before the first that is not read, or to be read again, and "" if
+// there is none.
+func (l *lane[R]) lastRead() string {
+	if l.next == 0 {
+		return ""
 	}
-	again := l.next - first
-	l.next = first
-	l.checkpoint = ""
-	if first > 0 {
-		l.checkpoint = l.records[first-1].SequenceNumber
-	}
-	return again
+	return l.records[l.next-1].SequenceNumber
 }

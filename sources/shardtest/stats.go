@@ -1,10 +1,10 @@
 package shardtest
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"time"
+
+	"github.com/oncekit/oncekit/sources/lambdatest"
 )
 
 // Stats counts what has happened to a stream.
@@ -19,7 +19,8 @@ type Stats struct {
 	Done int
 	// Discarded is how many records were given up.
 	Discarded int
-	// Repeated is how many records came again although they had succeeded: because an answer was lost, or by Redeliver.
+	// Repeated is how many records come again although they had succeeded: because the answer was lost, which is counted
+	// then, or by Redeliver, which is counted when they are delivered. Retries of what came again are not counted.
 	Repeated int
 	// Crashes, Timeouts and Errors are how many invocations ended so; a panic is an error.
 	Crashes, Timeouts, Errors int
@@ -31,32 +32,19 @@ type Stats struct {
 // String returns the counters that are not zero in one line, such as "3 put, 4 deliveries, 2 invocations, 3 done", and
 // "0 put" if all are.
 func (s Stats) String() string {
-	var b strings.Builder
-	for _, counter := range []struct {
-		n         int
-		one, more string
-	}{
-		{s.Put, "put", "put"}, {s.Deliveries, "delivery", "deliveries"}, {s.Invocations, "invocation", "invocations"},
-		{s.Done, "done", "done"}, {s.Discarded, "discarded", "discarded"}, {s.Repeated, "repeated", "repeated"},
-		{s.Crashes, "crash", "crashes"}, {s.Timeouts, "timeout", "timeouts"}, {s.Errors, "error", "errors"},
-		{s.Waiting, "waiting", "waiting"}, {s.InFlight, "in flight", "in flight"},
-	} {
-		if counter.n == 0 {
-			continue
-		}
-		if b.Len() > 0 {
-			b.WriteString(", ")
-		}
-		name := counter.more
-		if counter.n == 1 {
-			name = counter.one
-		}
-		fmt.Fprintf(&b, "%d %s", counter.n, name)
-	}
-	if b.Len() == 0 {
-		return "0 put"
-	}
-	return b.String()
+	return lambdatest.Counters{
+		{N: s.Put, One: "put", More: "put"},
+		{N: s.Deliveries, One: "delivery", More: "deliveries"},
+		{N: s.Invocations, One: "invocation", More: "invocations"},
+		{N: s.Done, One: "done", More: "done"},
+		{N: s.Discarded, One: "discarded", More: "discarded"},
+		{N: s.Repeated, One: "repeated", More: "repeated"},
+		{N: s.Crashes, One: "crash", More: "crashes"},
+		{N: s.Timeouts, One: "timeout", More: "timeouts"},
+		{N: s.Errors, One: "error", More: "errors"},
+		{N: s.Waiting, One: "waiting", More: "waiting"},
+		{N: s.InFlight, One: "in flight", More: "in flight"},
+	}.String()
 }
 
 // Stats returns the counters as they are now.

@@ -23,14 +23,17 @@ type Change struct {
 // ErrNoItem means that the table has no item with the key.
 var ErrNoItem = errors.New("dynamodbstreamtest: no item has the key")
 
-// Put puts an item into the table, in place of an earlier one with the same key: an INSERT or a MODIFY. An item that
-// DynamoDB would refuse is an error.
+// Put puts an item into the table, in place of an earlier one with the same key: an INSERT or a MODIFY. Errors are, as in
+// DynamoDB, an item of more than 400 KB, an attribute without a name, a number that is none or out of range, a set that is
+// empty or has an element twice, text that is not UTF-8, and a key attribute that is missing, empty, longer than DynamoDB
+// takes or of another type than in the first item put.
 func (t *Table) Put(item Item) (Change, error) {
 	return t.change(item, func(Item) (Item, error) { return item, nil }, nil)
 }
 
 // Update changes an item: fn gets its attributes, changes them as it likes except for the key, and the result is put in
-// its place: a MODIFY. Without an item it returns ErrNoItem. fn must not call the table's methods.
+// its place: a MODIFY. Without an item it returns ErrNoItem, and an error as Put does. fn must not call the table's
+// methods.
 func (t *Table) Update(key Item, fn func(item Item)) (Change, error) {
 	return t.change(key, func(old Item) (Item, error) {
 		if old == nil {
@@ -68,7 +71,10 @@ func (t *Table) change(of Item, fn func(old Item) (Item, error), by *events.Dyna
 	if err != nil {
 		return Change{}, err
 	}
-	err = t.shards.Write(func(w writer) error {
+	err = t.kit.Write(func(w writer) error {
+		if err := t.checkKeyTypes(key); err != nil {
+			return err
+		}
 		old := t.items[text]
 		changed, err := fn(old)
 		if err != nil {
@@ -82,7 +88,8 @@ func (t *Table) change(of Item, fn func(old Item) (Item, error), by *events.Dyna
 		if err != nil {
 			return err
 		}
-		if _, after, err := copyItem(updated); err != nil || before == after {
+		image, after, err := copyItem(updated)
+		if err != nil || before == after {
 			return err // an item that stays the same writes no record
 		}
 		if updated == nil {
@@ -90,7 +97,10 @@ func (t *Table) change(of Item, fn func(old Item) (Item, error), by *events.Dyna
 		} else {
 			t.items[text] = updated
 		}
-		c = t.record(w, change{key: key, lane: text, partition: partition, before: old, after: updated, by: by})
+		if t.firstKey == nil {
+			t.firstKey = maps.Clone(key)
+		}
+		c = t.record(w, change{key: key, lane: text, partition: partition, before: old, after: image, by: by})
 		return nil
 	})
 	return c, err
@@ -118,7 +128,7 @@ func (t *Table) check(changed Item, keyText string) (Item, error) {
 	return copied, nil
 }
 
-// change is what a record says.
+// change is what a record says. Its items are the record's own: the table has copies, or has them no more.
 type change struct {
 	key             Item
 	lane, partition string // the text of the key, and that of the partition key
@@ -140,15 +150,15 @@ func (t *Table) record(w writer, c change) Change {
 	view := t.options.StreamViewType
 	stream := events.DynamoDBStreamRecord{
 		ApproximateCreationDateTime: events.SecondsEpochTime{Time: now},
-		Keys:                        maps.Clone(c.key),
+		Keys:                        c.key,
 		SequenceNumber:              number,
 		StreamViewType:              string(view),
 	}
 	if view == events.DynamoDBStreamViewTypeNewAndOldImages || view == events.DynamoDBStreamViewTypeNewImage {
-		stream.NewImage = maps.Clone(c.after)
+		stream.NewImage = c.after
 	}
 	if view == events.DynamoDBStreamViewTypeNewAndOldImages || view == events.DynamoDBStreamViewTypeOldImage {
-		stream.OldImage = maps.Clone(c.before)
+		stream.OldImage = c.before
 	}
 	stream.SizeBytes = size(stream.Keys) + size(stream.NewImage) + size(stream.OldImage)
 	event := events.DynamoDBEventRecord{

@@ -121,13 +121,31 @@ func TestChangesRefuse(t *testing.T) {
 		{put(nil), `item must have the key attribute "id"`},
 		{noKey, `dynamodbstreamtest: item must have the key attribute "line"`},
 		{put(with("line", events.NewStringAttribute(""))), `key attribute "line" must not be empty`},
-		{put(with("line", events.NewNumberAttribute(""))), `key attribute "line" must not be empty`},
+		{put(with("line", events.NewNumberAttribute(""))), `key attribute "line": number is "", but must be`},
+		{put(with("id", events.NewStringAttribute(strings.Repeat("x", 2049)))), `key attribute "id" has 2049 bytes, but must have at most 2048`},
+		{put(with("line", events.NewBinaryAttribute(make([]byte, 1025)))), `key attribute "line" has 1025 bytes, but must have at most 1024`},
+		{put(with("id", events.NewNumberAttribute("1"))), `key attribute "id" is of type number, but must be of type string`},
+		{put(with("line", events.NewStringAttribute("1"))), `key attribute "line" is of type string, but must be of type number`},
+		{put(with("value", events.NewNumberAttribute("one"))), `attribute "value": number is "one"`},
+		{put(with("value", events.NewNumberSetAttribute([]string{"1", "one"}))), `attribute "value": element 1: number is "one"`},
+		{put(with("value", events.NewNumberSetAttribute([]string{"10", "1e1"}))), `element 1 of the set is there before`},
+		{put(with("value", events.NewStringSetAttribute([]string{"a", "b", "a"}))), `element 2 of the set is there before`},
+		{put(with("value", events.NewBinarySetAttribute([][]byte{{1}, {1}}))), `element 1 of the set is there before`},
+		{put(with("value", events.NewStringSetAttribute(nil))), `set has no elements`},
+		{put(with("value", events.NewNumberSetAttribute([]string{}))), `set has no elements`},
+		{put(with("value", events.NewBinarySetAttribute(nil))), `set has no elements`},
+		{put(with("value", events.NewStringAttribute("a\xff"))), `attribute "value": text is "a\xff", but must be UTF-8`},
+		{put(with("value", events.NewStringSetAttribute([]string{"\xff"}))), `attribute "value": element 0: text is "\xff"`},
+		{put(with("line", events.NewStringAttribute("a\xff"))), `key attribute "line": text is "a\xff"`},
+		{put(with("", events.NewNullAttribute())), `an attribute has no name`},
+		{put(with("a\xff", events.NewNullAttribute())), `attribute name is "a\xff", but must be UTF-8`},
+		{put(with("value", events.NewMapAttribute(dynamodbstreamtest.Item{"": events.NewNullAttribute()}))), `attribute "value": an attribute has no name`},
 		{put(with("line", events.NewBinaryAttribute(nil))), `key attribute "line" must not be empty`},
 		{put(with("line", events.NewBooleanAttribute(true))), `key attribute "line" must be a string, a number or binary`},
 		{put(with("line", nothing)), `key attribute "line": it has no value`},
 		{put(with("value", nothing)), `attribute "value": it has no value`},
 		{put(with("value", events.NewListAttribute([]events.DynamoDBAttributeValue{nothing}))), `attribute "value": element 0: it has no value`},
-		{put(with("value", events.NewMapAttribute(dynamodbstreamtest.Item{"a": nothing}))), `attribute "value": element "a": it has no value`},
+		{put(with("value", events.NewMapAttribute(dynamodbstreamtest.Item{"a": nothing}))), `attribute "value": attribute "a": it has no value`},
 		{put(with("value", events.NewStringAttribute(strings.Repeat("x", 400<<10)))), "but must have at most 409600"},
 		{noItem, dynamodbstreamtest.ErrNoItem.Error()},
 		{notExpired, dynamodbstreamtest.ErrNoItem.Error()},
@@ -145,6 +163,47 @@ func TestChangesRefuse(t *testing.T) {
 		t.Errorf("there are %d records, want that of the good item", got)
 	}
 	must(table.Put(with("value", events.NewStringAttribute(strings.Repeat("x", 399<<10)))))
+	must(table.Put(with("id", events.NewStringAttribute(strings.Repeat("x", 2048)))))
+}
+
+func TestNumbers(t *testing.T) {
+	table := newTable(t)
+	put := func(numbers ...string) error {
+		i := key("o", "1")
+		i["set"] = events.NewNumberSetAttribute(numbers)
+		_, err := table.Put(i)
+		return err
+	}
+	nines := strings.Repeat("9", 38)
+	for _, number := range []string{
+		"0", "-0.00", "1", "+1", "-1.50", ".5", "5.", "1E5", "1e-5", "007", nines, "-" + nines, nines + strings.Repeat("0", 87),
+		"1." + nines[1:], "0.00" + nines, nines + "E88", "1E-130", "1E125", "0.01E127", "100E-132", "0E999",
+	} {
+		if err := put(number); err != nil {
+			t.Errorf("number %q is refused: %v", number, err)
+		}
+	}
+	for _, number := range []string{
+		"", " ", " 1", "1 ", "+", "-", ".", "e5", "1e", "1e+", "1e1.5", "--1", "+-1", "1.2.3", "0x1", "1_000", "1,5", "NaN", "Inf", "\u0661",
+		nines + "9", "1." + nines, "1E126", "10E125", "1E-131", "0.1E-130", "1E99999999999999999999", "1E-9223372036854775808",
+		"1.5E-9223372036854775808", nines + "E89",
+	} {
+		if err := put(number); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("number is %q, but must be", number)) {
+			t.Errorf("error for number %q is %v, want one that quotes it", number, err)
+		}
+	}
+	for _, pair := range [][2]string{
+		{"1", "1.0"}, {"100", "1e2"}, {"-1.5", "-15E-1"}, {"0", "-0"}, {"0", "0E5"}, {"+7", "07"}, {"0.001", "1E-3"},
+	} {
+		if put(pair[0], pair[1]) == nil {
+			t.Errorf("%q and %q are in one set, want an error since they are equal", pair[0], pair[1])
+		}
+	}
+	for _, pair := range [][2]string{{"1", "-1"}, {"1", "10"}, {"0.1", "0.01"}, {"12", "1.2"}, {"101", "11"}} {
+		if err := put(pair[0], pair[1]); err != nil {
+			t.Errorf("%q and %q are not in one set: %v", pair[0], pair[1], err)
+		}
+	}
 }
 
 // Nothing that the caller has, or gets, is shared with the table.
@@ -156,7 +215,10 @@ func TestItemsAreCopied(t *testing.T) {
 	i["value"] = events.NewListAttribute(list)
 	must(table.Put(i))
 	list[0] = events.NewStringAttribute("other")
-	delete(table.Histories()[0].Record.Change.NewImage, "value")
+	shown := table.Histories()[0].Record.Change
+	shown.NewImage["value"].List()[0] = events.NewStringAttribute("other")
+	delete(shown.NewImage, "value")
+	delete(shown.Keys, "id")
 	must(table.Update(key("o", "1"), func(i dynamodbstreamtest.Item) {
 		i["value"].List()[0] = events.NewStringAttribute("two")
 	}))

@@ -2,7 +2,6 @@ package dynamodbstreamtest
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -11,17 +10,19 @@ import (
 // Item is an item of a table, or its key: its attributes by name.
 type Item = map[string]events.DynamoDBAttributeValue
 
-// maxItemSize is the limit of an item, 400 KB
+// The limits of an item and of the values of its key attributes, in bytes
 // (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html).
-const maxItemSize = 400 << 10
+const (
+	maxItemSize      = 400 << 10
+	maxPartitionSize = 2048
+	maxSortSize      = 1024
+)
 
 // copyItem returns a copy that shares nothing with the item, and its JSON, which is the same for items that are equal.
-// A value that was not made by one of the functions of package events, or that JSON cannot hold, is an error.
+// What checkAttributes refuses is an error.
 func copyItem(item Item) (copied Item, text string, err error) {
-	for name, value := range item {
-		if err := checkValue(value); err != nil {
-			return nil, "", fmt.Errorf("dynamodbstreamtest: attribute %q: %w", name, err)
-		}
+	if err := checkAttributes(item); err != nil {
+		return nil, "", fmt.Errorf("dynamodbstreamtest: %w", err)
 	}
 	b, err := json.Marshal(item)
 	if err != nil {
@@ -33,37 +34,11 @@ func copyItem(item Item) (copied Item, text string, err error) {
 	return copied, string(b), nil
 }
 
-// checkValue returns an error for a value whose encoding would panic or be another value: the zero value of its type
-// claims to be binary and holds nothing.
-func checkValue(v events.DynamoDBAttributeValue) error {
-	if v.DataType() != events.DataTypeNull && v.IsNull() {
-		return errors.New("it has no value, but must be made by a function of package events such as NewStringAttribute")
-	}
-	switch v.DataType() {
-	case events.DataTypeList:
-		for i, element := range v.List() {
-			if err := checkValue(element); err != nil {
-				return fmt.Errorf("element %d: %w", i, err)
-			}
-		}
-	case events.DataTypeMap:
-		for name, element := range v.Map() {
-			if err := checkValue(element); err != nil {
-				return fmt.Errorf("element %q: %w", name, err)
-			}
-		}
-	}
-	return nil
-}
-
 // keyOf returns the key attributes of an item, their text and that of the partition key alone. They must be there, be
-// text, numbers or bytes, and not be empty, as DynamoDB demands.
+// strings, numbers or binary, and be neither empty nor too long, as DynamoDB demands.
 func (t *Table) keyOf(item Item) (key Item, text, partition string, err error) {
 	key = Item{}
-	for _, name := range []string{t.key.Partition, t.key.Sort} {
-		if name == "" {
-			continue
-		}
+	for _, name := range t.key.names() {
 		value, ok := item[name]
 		if !ok {
 			return nil, "", "", fmt.Errorf("dynamodbstreamtest: item must have the key attribute %q", name)
@@ -71,19 +46,18 @@ func (t *Table) keyOf(item Item) (key Item, text, partition string, err error) {
 		if err := checkValue(value); err != nil {
 			return nil, "", "", fmt.Errorf("dynamodbstreamtest: key attribute %q: %w", name, err)
 		}
-		empty := false
-		switch value.DataType() {
-		case events.DataTypeString:
-			empty = value.String() == ""
-		case events.DataTypeNumber:
-			empty = value.Number() == ""
-		case events.DataTypeBinary:
-			empty = len(value.Binary()) == 0
-		default:
-			return nil, "", "", fmt.Errorf("dynamodbstreamtest: key attribute %q must be a string, a number or binary", name)
+		limit := int64(maxSortSize)
+		if name == t.key.Partition {
+			limit = maxPartitionSize
 		}
-		if empty {
+		switch bytes := valueSize(value); {
+		case keyTypeName(value) == "":
+			return nil, "", "", fmt.Errorf("dynamodbstreamtest: key attribute %q must be a string, a number or binary", name)
+		case bytes == 0:
 			return nil, "", "", fmt.Errorf("dynamodbstreamtest: key attribute %q must not be empty", name)
+		case bytes > limit:
+			return nil, "", "", fmt.Errorf("dynamodbstreamtest: key attribute %q has %d bytes, but must have at most %d", name,
+				bytes, limit)
 		}
 		key[name] = value
 	}
@@ -92,6 +66,31 @@ func (t *Table) keyOf(item Item) (key Item, text, partition string, err error) {
 	}
 	_, partition, err = copyItem(Item{t.key.Partition: key[t.key.Partition]})
 	return key, text, partition, err
+}
+
+// keyTypeName returns the name of a value's type, and "" if no key attribute can have it.
+func keyTypeName(v events.DynamoDBAttributeValue) string {
+	switch v.DataType() {
+	case events.DataTypeString:
+		return "string"
+	case events.DataTypeNumber:
+		return "number"
+	case events.DataTypeBinary:
+		return "binary"
+	}
+	return ""
+}
+
+// checkKeyTypes returns an error for a key of another type than those before it. The first key that was put stands for
+// what a table declares.
+func (t *Table) checkKeyTypes(key Item) error {
+	for _, name := range t.key.names() {
+		if first, ok := t.firstKey[name]; ok && keyTypeName(first) != keyTypeName(key[name]) {
+			return fmt.Errorf("dynamodbstreamtest: key attribute %q is of type %s, but must be of type %s as in the items before",
+				name, keyTypeName(key[name]), keyTypeName(first))
+		}
+	}
+	return nil
 }
 
 // size returns the size of an item as DynamoDB counts it, nearly: names and values in bytes

@@ -23,8 +23,8 @@ type Options struct {
 	// StreamViewType is which images of an item a record has. The default is NEW_AND_OLD_IMAGES.
 	StreamViewType events.DynamoDBStreamViewType
 
-	// Observe is called once for every invocation that has ended, after its records are dealt with and before Drain or
-	// Run return. It is called concurrently.
+	// Observe is called once for every invocation that has ended, after its records are dealt with and before Drain, Run
+	// or Close return. It is called concurrently, and must not call Close, which would wait for it.
 	Observe func(Delivery)
 }
 

@@ -27,7 +27,7 @@ func (r hashRange) divide(n int) []hashRange {
 // openShard opens a shard and returns its ID, which looks like those of DynamoDB: a time in milliseconds and something
 // random.
 func (t *Table) openShard(w writer, r hashRange, parents ...string) string {
-	d := t.shards.Seed().Digest("shard", fmt.Sprint(t.opened))
+	d := t.kit.Seed().Digest("shard", fmt.Sprint(t.opened))
 	t.opened++
 	r.shardID = fmt.Sprintf("shardId-%020d-%x", time.Now().UnixMilli(), d[:4])
 	t.open = append(t.open, r)
@@ -46,7 +46,7 @@ func (t *Table) shardOf(partition string) string {
 // Shards returns the IDs of the open shards, in the order of their keys' hashes.
 func (t *Table) Shards() []string {
 	var ids []string
-	_ = t.shards.Write(func(writer) error { // fails after Close, when there are none
+	_ = t.kit.Write(func(writer) error { // fails after Close, when there are none
 		open := slices.SortedFunc(slices.Values(t.open), func(a, b hashRange) int {
 			if a.first < b.first {
 				return -1
@@ -83,7 +83,7 @@ func (t *Table) Split(shardID string) (lower, higher string, err error) {
 
 // replace closes an open shard and opens n that make up its range.
 func (t *Table) replace(shardID string, n int) (children []string, err error) {
-	err = t.shards.Write(func(w writer) error {
+	err = t.kit.Write(func(w writer) error {
 		i := slices.IndexFunc(t.open, func(r hashRange) bool { return r.shardID == shardID })
 		if i < 0 {
 			return fmt.Errorf("dynamodbstreamtest: table %q has no open shard %q", t.name, shardID)

@@ -1,14 +1,11 @@
 package dynamodbstreamtest
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"github.com/oncekit/oncekit/idempotency"
-	"github.com/oncekit/oncekit/sources/lambdatest"
 	"github.com/oncekit/oncekit/sources/shardtest"
 )
 
@@ -20,13 +17,19 @@ const (
 // Table is a DynamoDB table in memory, together with its stream and the event source mapping that reads it and invokes
 // a handler. NewTable makes one. Its methods are safe for concurrent use.
 type Table struct {
+	// Stream has the methods that the kits for streams share. Drain and Run deliver records to a handler, and Redeliver
+	// has records delivered again. Store and Call make calls of the handler take part in crashes and faults. Stats,
+	// Histories and Discarded tell what has happened. Close ends the table.
+	*shardtest.Stream[events.DynamoDBEventRecord]
+
 	name    string
 	key     Key
 	options Options
-	shards  *shardtest.Stream[events.DynamoDBEventRecord]
+	kit     *shardtest.Kit[events.DynamoDBEventRecord]
 
-	// Guarded by shards.Write.
+	// Guarded by kit.Write.
 	items     map[string]Item // by the text of their key
+	firstKey  Item            // the first one put
 	open      []hashRange
 	opened    int
 	sequences sequences
@@ -38,6 +41,14 @@ type Key struct {
 	Partition string
 	// Sort is the name of the sort key, "" if there is none.
 	Sort string
+}
+
+// names returns the names of the key attributes that there are.
+func (k Key) names() []string {
+	if k.Sort == "" {
+		return []string{k.Partition}
+	}
+	return []string{k.Partition, k.Sort}
 }
 
 // What the kits for streams share.
@@ -84,14 +95,15 @@ func NewTable(name string, key Key, options ...func(*Options)) (*Table, error) {
 		return nil, err
 	}
 	var err error
-	t.shards, err = shardtest.New(shardtest.Config[events.DynamoDBEventRecord]{
+	t.kit, err = shardtest.New(shardtest.Config[events.DynamoDBEventRecord]{
 		Kit: "dynamodbstreamtest", Name: fmt.Sprintf("table %q", name), ARN: t.ARN(), Observe: t.options.Observe,
 	}, t.options.Options)
 	if err != nil {
 		return nil, err
 	}
-	t.sequences = newSequences(t.shards.Seed())
-	return t, t.shards.Write(func(w writer) error {
+	t.Stream = t.kit.Stream
+	t.sequences = newSequences(t.kit.Seed())
+	return t, t.kit.Write(func(w writer) error {
 		for _, r := range (hashRange{0, 1 << 32, ""}).divide(t.options.Shards) {
 			t.openShard(w, r)
 		}
@@ -116,52 +128,3 @@ func (t *Table) Name() string { return t.name }
 func (t *Table) ARN() string {
 	return "arn:aws:dynamodb:" + region + ":" + account + ":table/" + t.name + "/stream/2026-11-01T00:00:00.000"
 }
-
-// Drain delivers records to h until all shards are drained: every record is done or discarded, and every tumbling window
-// has had its final invocation. Then no invocation is running either, but parked goroutines of dead ones may be left,
-// until Close.
-//
-// A batch that fails for ever keeps Drain from ending. If neither retries nor age are limited, Drain returns an error
-// that names its first record after more than 1,000 deliveries without progress. When ctx is done, Drain delivers no
-// more, waits for what it has invoked, and returns the context's error and what is left, unless nothing is. The values
-// of ctx are those of Invoke's context; its end is not. After Close, Drain returns lambdatest.ErrClosed.
-func (t *Table) Drain(ctx context.Context, h lambdatest.Handler) error { return t.shards.Drain(ctx, h) }
-
-// Run delivers records to h until ctx is done, waits for what it has invoked, and returns nil. Otherwise it is like
-// Drain.
-func (t *Table) Run(ctx context.Context, h lambdatest.Handler) error { return t.shards.Run(ctx, h) }
-
-// Redeliver has the mapping go back to the record with the given sequence number: what it has read of the shard from
-// there on is delivered once more, behind the batch that is in work. Streams deliver at least once, and do this after a
-// poller has lost its checkpoint.
-//
-// A record that was not delivered yet is an error, and so is a table with tumbling windows: AWS does not say what
-// becomes of their state.
-func (t *Table) Redeliver(shardID, sequenceNumber string) error {
-	return t.shards.Redeliver(shardID, sequenceNumber)
-}
-
-// Store returns a store that belongs to the function that reads the stream: its calls take part in crashes and in the
-// faults of Options.StoreFault. See lambdatest.Function.Store.
-func (t *Table) Store(inner idempotency.Store) idempotency.Store { return t.shards.Store(inner) }
-
-// Call makes a call by which the function leaves its process, such as that of a store of another kind, so that it takes
-// part in crashes and faults. See lambdatest.Function.Call.
-func (t *Table) Call(ctx context.Context, name, key string, apply func() error) error {
-	return t.shards.Call(ctx, name, key, apply)
-}
-
-// Stats returns the counters as they are now.
-func (t *Table) Stats() Stats { return t.shards.Stats() }
-
-// Discarded returns what the mapping has given up, in that order.
-func (t *Table) Discarded() []Discarded { return t.shards.Discarded() }
-
-// Histories returns the history of every record that was ever put into the stream, in that order. A record that is
-// neither waiting nor done nor discarded would be a lost one.
-func (t *Table) Histories() []History { return t.shards.Histories() }
-
-// Close ends the table and every invocation that still runs. The contexts of all invocations are cancelled, then the
-// goroutines that a crash or a timeout left parked are let go. Close waits until all calls of Invoke have returned, for
-// at most 5 seconds. Closing twice is allowed. See lambdatest.Function.Close.
-func (t *Table) Close() error { return t.shards.Close() }

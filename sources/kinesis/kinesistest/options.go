@@ -31,8 +31,8 @@ type Options struct {
 	// their shard, and no more.
 	SameSequenceNumbers bool
 
-	// Observe is called once for every invocation that has ended, after its records are dealt with and before Drain or
-	// Run return. It is called concurrently.
+	// Observe is called once for every invocation that has ended, after its records are dealt with and before Drain, Run
+	// or Close return. It is called concurrently, and must not call Close, which would wait for it.
 	Observe func(Delivery)
 }
 

@@ -15,9 +15,10 @@ import (
 
 // Record is a record to be put.
 type Record struct {
-	// PartitionKey is the key whose MD5 decides the shard, 1 to 256 characters.
+	// PartitionKey is the key whose MD5 decides the shard, 1 to 256 characters in UTF-8.
 	PartitionKey string
-	// ExplicitHashKey, unless it is empty, decides the shard instead: a decimal number from 0 to 2^128 - 1.
+	// ExplicitHashKey, unless it is empty, decides the shard instead: a decimal number from 0 to 2^128 - 1, without
+	// leading zeros.
 	ExplicitHashKey string
 	// Data is what the record says.
 	Data []byte
@@ -30,7 +31,7 @@ type Record struct {
 // an explicit hash key anyway (KinesisRecord::partition_key in kinesis_record.cc of awslabs/amazon-kinesis-producer).
 const aggregateKey = "a"
 
-// check checks r as PutRecord does.
+// check checks r as PutRecord does (https://docs.aws.amazon.com/kinesis/latest/APIReference/API_PutRecord.html).
 func (r *Record) check(maxSize int) error {
 	characters := utf8.RuneCountInString(r.PartitionKey)
 	switch {
@@ -38,9 +39,11 @@ func (r *Record) check(maxSize int) error {
 		return errors.New("kinesistest: a record without partition key must have no PartitionKey and no ExplicitHashKey")
 	case !r.WithoutPartitionKey && (characters < 1 || characters > 256):
 		return fmt.Errorf("kinesistest: PartitionKey has %d characters, but must have 1 to 256", characters)
+	case !utf8.ValidString(r.PartitionKey):
+		return fmt.Errorf("kinesistest: PartitionKey is %q, but must be UTF-8", r.PartitionKey)
 	case r.ExplicitHashKey != "" && r.hash() == nil:
-		return fmt.Errorf("kinesistest: ExplicitHashKey is %q, but must be a decimal number from 0 to 2^128 - 1",
-			r.ExplicitHashKey)
+		return fmt.Errorf("kinesistest: ExplicitHashKey is %q, but must be a decimal number from 0 to 2^128 - 1 without "+
+			"leading zeros", r.ExplicitHashKey)
 	case len(r.Data)+len(r.PartitionKey) > maxSize:
 		return fmt.Errorf("kinesistest: record has %d bytes, but must have at most MaxRecordSize (%d)",
 			len(r.Data)+len(r.PartitionKey), maxSize)
@@ -53,13 +56,8 @@ func (r *Record) hash() *big.Int {
 	if r.ExplicitHashKey == "" {
 		return hashOf(r.PartitionKey)
 	}
-	for _, c := range r.ExplicitHashKey {
-		if c < '0' || c > '9' {
-			return nil
-		}
-	}
 	hash, ok := new(big.Int).SetString(r.ExplicitHashKey, 10)
-	if !ok || hash.BitLen() > 128 {
+	if !ok || hash.Sign() < 0 || hash.BitLen() > 128 || hash.String() != r.ExplicitHashKey {
 		return nil
 	}
 	return hash
@@ -71,7 +69,7 @@ func (s *Stream) Put(r Record) (shardID, sequenceNumber string, err error) {
 	if err := r.check(s.options.MaxRecordSize); err != nil {
 		return "", "", err
 	}
-	err = s.shards.Write(func(w writer) error {
+	err = s.kit.Write(func(w writer) error {
 		switch {
 		case r.WithoutPartitionKey:
 			shardID = s.open[s.keyless%len(s.open)].shardID
@@ -126,7 +124,7 @@ func (s *Stream) putAggregate(at string, records []Record) (shardID, sequenceNum
 			return "", "", err
 		}
 	}
-	err = s.shards.Write(func(w writer) error {
+	err = s.kit.Write(func(w writer) error {
 		shardID = at
 		if at == "" {
 			shardID = s.shardOf(records[0].hash())

@@ -77,7 +77,7 @@ func (s *Stream) openIndex(shardID string) (int, error) {
 // Shards returns the IDs of the open shards, in the order of their hash keys.
 func (s *Stream) Shards() []string {
 	var ids []string
-	_ = s.shards.Write(func(writer) error { // fails after Close, when there are none
+	_ = s.kit.Write(func(writer) error { // fails after Close, when there are none
 		open := slices.SortedFunc(slices.Values(s.open), func(a, b hashRange) int { return a.first.Cmp(b.first) })
 		for _, r := range open {
 			ids = append(ids, r.shardID)
@@ -90,7 +90,7 @@ func (s *Stream) Shards() []string {
 // Split closes an open shard and opens two, which share its hash keys in halves. They are read when the parent is
 // drained.
 func (s *Stream) Split(shardID string) (lower, higher string, err error) {
-	err = s.shards.Write(func(w writer) error {
+	err = s.kit.Write(func(w writer) error {
 		i, err := s.openIndex(shardID)
 		if err != nil {
 			return err
@@ -110,7 +110,7 @@ func (s *Stream) Split(shardID string) (lower, higher string, err error) {
 // Merge closes two open shards whose hash keys are adjacent and opens one for both. It is read when both parents are
 // drained.
 func (s *Stream) Merge(shardID, adjacentShardID string) (merged string, err error) {
-	err = s.shards.Write(func(w writer) error {
+	err = s.kit.Write(func(w writer) error {
 		i, err := s.openIndex(shardID)
 		if err != nil {
 			return err

@@ -71,11 +71,13 @@ func (q *Queue) ended(p *poller, b *batch, r lambdatest.Result) {
 	}
 	q.mu.Unlock()
 
+	defer func() { // also if Observe ends the goroutine, as testing.T.Fatal does
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		p.running--
+		q.broadcast()
+	}()
 	if q.options.Observe != nil {
 		q.options.Observe(d)
 	}
-	q.mu.Lock()
-	p.running--
-	q.broadcast()
-	q.mu.Unlock()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -77,6 +78,9 @@ func TestEndings(t *testing.T) {
 		{name: "not JSON", handler: answer("{"), want: ended{lambdatest.Answered, "not JSON", 0, 3}},
 		{name: "partial, not reporting", handler: reportFirst, option: notReporting, want: ended{lambdatest.Answered, "", 3, 0}},
 		{name: "not JSON, not reporting", handler: answer("{"), option: notReporting, want: ended{lambdatest.Answered, "", 3, 0}},
+		{name: "over 6 MB, not reporting", option: notReporting, stats: sqstest.Stats{Errors: 1},
+			handler: answer(strings.Repeat("x", lambdatest.MaxPayload+1)),
+			want:    ended{lambdatest.FunctionError, "answer has 6291457 bytes", 0, 3}},
 		{name: "error", want: ended{lambdatest.FunctionError, "no", 0, 3}, stats: sqstest.Stats{Errors: 1},
 			handler: func(ctx context.Context, payload []byte) ([]byte, error) {
 				return []byte(`{"batchItemFailures":[]}`), errNo
@@ -179,6 +183,22 @@ func TestObserve(t *testing.T) {
 			if diff := cmp.Diff(want, bodies(deliveries[i].Messages)); diff != "" {
 				t.Errorf("messages of delivery %d (-want +got):\n%s", i+1, diff)
 			}
+		}
+	})
+}
+
+// Observe may be a test's code, which ends its goroutine with t.Fatal.
+func TestGoexitInObserve(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(t, "orders", func(o *sqstest.Options) { o.Observe = func(sqstest.Delivery) { runtime.Goexit() } })
+		send(t, q, sqstest.Message{Body: "a"})
+		now := since()
+		drain(t, q, each(func(context.Context, events.SQSMessage) error { return nil }))
+		if err := q.Close(); err != nil {
+			t.Error(err)
+		}
+		if took := now(); took > 0 || q.Stats().Deleted != 1 {
+			t.Errorf("Drain and Close took %v s with the stats %v, want no time and the message deleted", took, q.Stats())
 		}
 	})
 }

@@ -66,8 +66,8 @@ type Options struct {
 	// It is called concurrently. The default is nothing.
 	StoreFault func(lambdatest.Point) lambdatest.Fault
 
-	// Observe is called once for every invocation that has ended, after its messages are deleted and before Drain or
-	// Run return. It is called concurrently.
+	// Observe is called once for every invocation that has ended, after its messages are deleted and before Drain, Run or
+	// Close return. It is called concurrently, and must not call Close, which would wait for it.
 	Observe func(Delivery)
 }
 

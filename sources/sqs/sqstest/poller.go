@@ -63,7 +63,7 @@ func (q *Queue) poll(ctx context.Context, h lambdatest.Handler, drain bool) erro
 
 		switch {
 		case !ended:
-			if wait(done, changed, next) {
+			if lambdatest.Wait(done, changed, next) {
 				done = nil // once is enough: from here on the loop waits for what is running
 			}
 		case !drain, left == 0:
@@ -75,21 +75,4 @@ func (q *Queue) poll(ctx context.Context, h lambdatest.Handler, drain bool) erro
 			return fmt.Errorf("sqstest: %d messages are left in %q: %w", left, q.name, context.Cause(ctx))
 		}
 	}
-}
-
-// wait waits for a change or the next moment, unless that is zero, and reports whether done came first.
-func wait(done, changed <-chan struct{}, next time.Time) bool {
-	var alarm <-chan time.Time
-	if !next.IsZero() {
-		timer := time.NewTimer(time.Until(next))
-		defer timer.Stop()
-		alarm = timer.C
-	}
-	select {
-	case <-done:
-		return true
-	case <-changed:
-	case <-alarm:
-	}
-	return false
 }

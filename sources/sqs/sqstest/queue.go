@@ -243,8 +243,8 @@ func (q *Queue) duplicate(m *message, receives int, visibleAt time.Time) *entry 
 func (q *Queue) Store(inner idempotency.Store) idempotency.Store { return q.function.Store(inner) }
 
 // Close ends the queue and every invocation that still runs, and lets go the goroutines of dead ones that were parked,
-// as lambdatest.Function.Close does. It waits until all calls of Invoke have returned. If the handler's own code keeps
-// one for 5 seconds more, Close gives up with an error that names its messages. Closing twice is allowed.
+// as lambdatest.Function.Close does. It waits until all calls of Invoke and Observe have returned. If one takes 5 seconds
+// more, Close gives up with an error that names its messages. Closing twice is allowed.
 func (q *Queue) Close() error {
 	q.mu.Lock()
 	q.closed = true

@@ -1,10 +1,10 @@
 package sqstest
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"time"
+
+	"github.com/oncekit/oncekit/sources/lambdatest"
 )
 
 // Stats counts what has happened to a queue.
@@ -31,33 +31,20 @@ type Stats struct {
 // String returns the counters that are not zero in one line, such as "3 sent, 4 receives, 2 invocations, 3 deleted",
 // and "0 sent" if all are.
 func (s Stats) String() string {
-	var b strings.Builder
-	for _, counter := range []struct {
-		n         int
-		one, more string
-	}{
-		{s.Sent, "sent", "sent"}, {s.Receives, "receive", "receives"}, {s.Invocations, "invocation", "invocations"},
-		{s.Deleted, "deleted", "deleted"}, {s.DeadLettered, "dead-lettered", "dead-lettered"},
-		{s.Duplicates, "duplicate", "duplicates"}, {s.Crashes, "crash", "crashes"}, {s.Timeouts, "timeout", "timeouts"},
-		{s.Errors, "error", "errors"}, {s.Visible, "visible", "visible"}, {s.InFlight, "in flight", "in flight"},
-		{s.Delayed, "delayed", "delayed"},
-	} {
-		if counter.n == 0 {
-			continue
-		}
-		if b.Len() > 0 {
-			b.WriteString(", ")
-		}
-		name := counter.more
-		if counter.n == 1 {
-			name = counter.one
-		}
-		fmt.Fprintf(&b, "%d %s", counter.n, name)
-	}
-	if b.Len() == 0 {
-		return "0 sent"
-	}
-	return b.String()
+	return lambdatest.Counters{
+		{N: s.Sent, One: "sent", More: "sent"},
+		{N: s.Receives, One: "receive", More: "receives"},
+		{N: s.Invocations, One: "invocation", More: "invocations"},
+		{N: s.Deleted, One: "deleted", More: "deleted"},
+		{N: s.DeadLettered, One: "dead-lettered", More: "dead-lettered"},
+		{N: s.Duplicates, One: "duplicate", More: "duplicates"},
+		{N: s.Crashes, One: "crash", More: "crashes"},
+		{N: s.Timeouts, One: "timeout", More: "timeouts"},
+		{N: s.Errors, One: "error", More: "errors"},
+		{N: s.Visible, One: "visible", More: "visible"},
+		{N: s.InFlight, One: "in flight", More: "in flight"},
+		{N: s.Delayed, One: "delayed", More: "delayed"},
+	}.String()
 }
 
 // Stats returns the counters as they are now.
