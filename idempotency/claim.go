@@ -22,6 +22,7 @@ type Claim struct {
 	end      time.Time // when the lease ends, by time.Now
 
 	replayed bool
+	tookOver bool
 	data     []byte
 	context  claimContext
 }
@@ -38,18 +39,18 @@ func (c *Claim) Attempt() int { return c.attempt }
 // Deadline returns when the work's context must end, a little before the lease does. It is zero for unprotected work.
 func (c *Claim) Deadline() time.Time { return c.deadline }
 
-// name is the key as errors and log lines show it, which is as it is stored: a key that is stored as a hash is too long
-// to be shown, or personal.
-func (c *Claim) name() string { return c.key[len(c.guard.namespace)+1:] }
+// name is the key as errors, log lines and hooks show it, which is as it is stored: a key that is stored as a hash is too
+// long to be shown, or personal. It is empty for work without a key.
+func (c *Claim) name() string { return c.key[min(len(c.key), len(c.guard.namespace)+1):] }
 
 // log writes what no returned error tells. A logger that panics loses its line, and that is all: the work is done.
-func (c *Claim) log(ctx context.Context, level slog.Level, message string, err error) {
+func (c *Claim) log(ctx context.Context, level slog.Level, message string, attr slog.Attr) {
 	defer func() { _ = recover() }()
 	logger := c.guard.options.Logger
 	if logger == nil {
 		logger = slog.Default()
 	}
-	logger.LogAttrs(ctx, level, message, slog.String("key", c.name()), slog.String("error", err.Error()))
+	logger.LogAttrs(ctx, level, message, slog.String("key", c.name()), attr)
 }
 
 // schedule sets the claim's times. It returns false if none is left.
@@ -150,14 +151,14 @@ func ceilSecond(t time.Time) time.Time {
 }
 
 // refused decides what the entry means that stands in the way of the claim.
-func (c *Claim) refused(entry *Entry) (*Claim, error) {
+func (c *Claim) refused(entry *Entry) error {
 	if entry.Fingerprint != "" && c.request.Fingerprint != "" && entry.Fingerprint != c.request.Fingerprint {
-		return nil, fmt.Errorf("%w: %q", ErrFingerprintMismatch, c.name())
+		return fmt.Errorf("%w: %q", ErrFingerprintMismatch, c.name())
 	}
 	switch entry.Status {
 	case Completed:
 		c.replayed, c.data = true, entry.Data
-		return c, nil
+		return nil
 	case InProgress:
 		// Both limits are strict, the one in milliseconds, the other in seconds.
 		free := entry.Lease.Add(c.guard.skew + time.Millisecond)
@@ -167,9 +168,9 @@ func (c *Claim) refused(entry *Entry) (*Claim, error) {
 		}
 		now := time.Now()
 		held.Free = now.Add(max(free.Sub(c.guard.now()), 0))
-		return nil, held
+		return held
 	default:
-		return nil, fmt.Errorf("idempotency: claim of %q was refused by an entry that is %v, want %v or %v",
+		return fmt.Errorf("idempotency: claim of %q was refused by an entry that is %v, want %v or %v",
 			c.name(), entry.Status, InProgress, Completed)
 	}
 }
@@ -182,31 +183,40 @@ func (c *Claim) refused(entry *Entry) (*Claim, error) {
 // whether the completion was stored. In no case may the claim be released then.
 //
 // The context is one of Detach's, or another that outlives the work's.
-func (c *Claim) Complete(ctx context.Context, data []byte) error {
+func (c *Claim) Complete(ctx context.Context, data []byte) error { return c.complete(ctx, data, nil) }
+
+// complete is Complete. If the completion is stored, it returns notStored, which says why data is missing.
+func (c *Claim) complete(ctx context.Context, data []byte, notStored error) error {
 	if c.key == "" {
 		return nil
 	}
 	now := c.guard.now()
-	return c.settle(ctx, "completion", func() error {
-		return c.guard.store.Complete(ctx, CompleteRequest{
+	return c.settle(ctx, EventCompleted, func() error {
+		err := c.guard.store.Complete(ctx, CompleteRequest{
 			Key: c.key, Owner: c.owner, Now: now, Expiry: ceilSecond(now.Add(c.expiry())), Data: data,
 		})
+		if err == nil {
+			err = notStored
+		}
+		return err
 	})
 }
 
 // Release gives the claim back after the work has failed, so that it can be tried again at once. Like Complete it is
 // called by the goroutine that did the work, with a context that outlives it, and tried again, briefly, if it fails. It
 // returns ErrClaimLost if the claim is someone else's by now, and ErrAlreadyCompleted if the work was completed under it.
-func (c *Claim) Release(ctx context.Context) error { return c.settleRelease(ctx, false) }
+func (c *Claim) Release(ctx context.Context) error { return c.settleRelease(ctx, EventReleased) }
 
 // ReleaseUnstarted is Release for work that was never begun. It is not counted as an attempt.
-func (c *Claim) ReleaseUnstarted(ctx context.Context) error { return c.settleRelease(ctx, true) }
+func (c *Claim) ReleaseUnstarted(ctx context.Context) error {
+	return c.settleRelease(ctx, EventUnstarted)
+}
 
-func (c *Claim) settleRelease(ctx context.Context, unstarted bool) error {
+func (c *Claim) settleRelease(ctx context.Context, released EventKind) error {
 	if c.key == "" {
 		return nil
 	}
-	return c.settle(ctx, "release", func() error { return c.release(ctx, unstarted) })
+	return c.settle(ctx, released, func() error { return c.release(ctx, released == EventUnstarted) })
 }
 
 func (c *Claim) release(ctx context.Context, unstarted bool) error {
@@ -228,9 +238,25 @@ func (c *Claim) giveBack(ctx context.Context) error {
 	return nil
 }
 
-// settle tries f up to three times, within a fraction of a second: a store's own client has retried by then, and the
-// batch has to answer.
-func (c *Claim) settle(ctx context.Context, what string, f func() error) error {
+// settle does what settles the claim, and tells the hooks what became of it. If it succeeds, that is an event of the kind
+// succeeded.
+func (c *Claim) settle(ctx context.Context, succeeded EventKind, f func() error) error {
+	what := "release"
+	if succeeded == EventCompleted {
+		what = "completion"
+	}
+	if len(c.guard.options.Hooks) == 0 {
+		return c.try(ctx, what, f)
+	}
+	err := errStorePanicked
+	defer func() { c.tell(ctx, settleEvent(succeeded, err), err) }()
+	err = c.try(ctx, what, f)
+	return err
+}
+
+// try calls f up to three times, within a fraction of a second: a store's own client has retried by then, and the batch
+// has to answer.
+func (c *Claim) try(ctx context.Context, what string, f func() error) error {
 	var err error
 	for try := range 3 {
 		if try > 0 && !sleep(ctx, 50*time.Millisecond<<try) {

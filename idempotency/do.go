@@ -41,8 +41,12 @@ func Do[R any](ctx context.Context, g *Guard, key string, fn func(context.Contex
 			f(&options)
 		}
 	}
+	return do(ctx, g, Request{Key: key, Fingerprint: options.Fingerprint}, fn)
+}
+
+func do[R any](ctx context.Context, g *Guard, r Request, fn func(context.Context) (R, error)) (Result[R], error) {
 	var result Result[R]
-	claim, err := g.await(ctx, Request{Key: key, Fingerprint: options.Fingerprint})
+	claim, err := g.await(ctx, r)
 	if err != nil {
 		return result, err
 	}
@@ -73,7 +77,8 @@ func call[R any](ctx context.Context, claim *Claim, fn func(context.Context) (R,
 		switch {
 		case releaseErr == nil:
 		case err == nil: // a panic or Goexit: nobody gets the error
-			claim.log(ctx, slog.LevelError, "idempotent work has failed and its claim could not be released", releaseErr)
+			claim.log(ctx, slog.LevelError, "idempotent work has failed and its claim could not be released",
+				slog.String("error", releaseErr.Error()))
 		default:
 			err = errors.Join(err, releaseErr)
 		}
@@ -98,25 +103,24 @@ func finish[R any](ctx context.Context, claim *Claim, value *R) (unrecorded bool
 	if claim.key == "" {
 		return false, nil
 	}
-	data, encodeErr := encodeResult(value)
+	data, notStored := encodeResult(value)
 	detached, cancel := Detach(ctx)
 	defer cancel()
-	err = claim.Complete(detached, data)
-	if err == nil {
-		err = encodeErr // which is ErrResultNotStored
-	}
+	err = claim.complete(detached, data, notStored)
 	switch {
 	case err == nil:
 		return false, nil
 	case errors.Is(err, ErrResultNotStored):
-		claim.log(ctx, slog.LevelWarn, "idempotent result is not stored and cannot be replayed", err)
+		claim.log(ctx, slog.LevelWarn, "idempotent result is not stored and cannot be replayed",
+			slog.String("error", err.Error()))
 		return false, nil
 	case errors.Is(err, ErrClaimLost):
 		return false, err
 	case claim.guard.options.FailUnrecorded:
 		return true, err
 	default:
-		claim.log(ctx, slog.LevelError, "idempotent work is done but not recorded as done", err)
+		claim.log(ctx, slog.LevelError, "idempotent work is done but not recorded as done",
+			slog.String("error", err.Error()))
 		return true, nil
 	}
 }

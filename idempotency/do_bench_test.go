@@ -32,7 +32,8 @@ func (g *mapGuard) do(ctx context.Context, key string, fn func(context.Context) 
 	return value, nil
 }
 
-// BenchmarkDo is Do with a MemoryStore, beside a map under a lock: the first run of a key, and a replay.
+// BenchmarkDo is Do with a MemoryStore, without a hook and with one that counts, beside a map under a lock: the first run
+// of a key, and a replay.
 func BenchmarkDo(b *testing.B) {
 	work := returns(42, nil)
 	const keys = 1 << 14
@@ -40,20 +41,26 @@ func BenchmarkDo(b *testing.B) {
 	for i := range names {
 		names[i] = "order-" + strconv.Itoa(i)
 	}
-	newDo := map[string]func() func(context.Context, string) (int, error){
-		"guard": func() func(context.Context, string) (int, error) {
-			g := newGuard(b, idempotency.NewMemoryStore())
+	events := 0
+	hook := idempotency.HookFunc(func(context.Context, idempotency.Event) { events++ })
+	guarded := func(hooks ...idempotency.Hook) func() func(context.Context, string) (int, error) {
+		return func() func(context.Context, string) (int, error) {
+			g := newGuard(b, idempotency.NewMemoryStore(), func(o *idempotency.Options) { o.Hooks = hooks })
 			return func(ctx context.Context, key string) (int, error) {
 				result, err := idempotency.Do(ctx, g, key, work)
 				return result.Value, err
 			}
-		},
+		}
+	}
+	newDo := map[string]func() func(context.Context, string) (int, error){
+		"guard": guarded(),
+		"hook":  guarded(hook),
 		"map": func() func(context.Context, string) (int, error) {
 			g := &mapGuard{done: make(map[string]int)}
 			return func(ctx context.Context, key string) (int, error) { return g.do(ctx, key, work) }
 		},
 	}
-	for _, by := range []string{"map", "guard"} {
+	for _, by := range []string{"map", "guard", "hook"} {
 		b.Run("first/by="+by, func(b *testing.B) {
 			b.ReportAllocs()
 			do := newDo[by]()

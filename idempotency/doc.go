@@ -9,7 +9,11 @@
 //		return charge(ctx, order)
 //	})
 //
-// Handlers of the sources (package sqs and its siblings) take a Guard as an option and do the same for each record.
+// Wrap makes such a call of any function with one input: a handler behind API Gateway, a task of Step Functions, one that
+// is no Lambda function at all. Handlers of the sources (package sqs and its siblings) take a Guard as an option and do the
+// same for each record.
+//
+// A Hook in Options.Hooks is told of all that happens to keys: what was run, replayed, refused, taken over or lost.
 //
 // # What is promised
 //

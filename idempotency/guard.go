@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -39,6 +40,7 @@ func New(namespace string, store Store, optFns ...func(*Options)) (*Guard, error
 	if g.now == nil {
 		g.now = time.Now
 	}
+	g.options.Hooks = slices.Clone(g.options.Hooks)
 	g.skew = DefaultSkew
 	if options.Skew != 0 {
 		g.skew = max(options.Skew, 0)
@@ -82,6 +84,9 @@ type Request struct {
 	Timeout time.Duration
 	// Attempt is the number of this attempt as far as the source knows. A store that counts attempts knows better.
 	Attempt int
+	// Poll is how often this work has looked at its key before, for hooks: whoever waits for a key that is held elsewhere
+	// asks for it several times. Nothing else depends on it.
+	Poll int
 }
 
 // Claim asks for the work. Do, Wrap and the sources are built on it; it is for work that is no function.
@@ -92,21 +97,34 @@ type Request struct {
 // or an error of the store. In the last two cases the key is released again, as far as the store can be reached.
 func (g *Guard) Claim(ctx context.Context, r Request) (*Claim, error) {
 	c := &Claim{guard: g, request: r, attempt: r.Attempt}
-	c.request.Fingerprint = storedFingerprint(r.Fingerprint)
-	if r.Key == "" {
-		if g.options.MissingKey == MissingKeyRunsUnprotected {
-			return c, nil
-		}
-		return nil, ErrKeyMissing
+	err := g.claim(ctx, c)
+	if len(g.options.Hooks) > 0 {
+		c.tell(ctx, c.claimEvent(err), err)
 	}
-	c.key = storedKey(g.namespace, r.Key, g.options.HashKeys)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// claim makes the claim, or has it say that the work is done.
+func (g *Guard) claim(ctx context.Context, c *Claim) error {
+	c.request.Fingerprint = storedFingerprint(c.request.Fingerprint)
+	if c.request.Key == "" {
+		if g.options.MissingKey == MissingKeyRunsUnprotected {
+			return nil
+		}
+		return ErrKeyMissing
+	}
+	c.key = storedKey(g.namespace, c.request.Key, g.options.HashKeys)
 	if !c.schedule(ctx) || ctx.Err() != nil {
-		return nil, c.tooLate(ctx)
+		return c.tooLate(ctx)
 	}
 	c.owner = newOwner()
 	answered := false
 	defer func() {
 		if !answered { // the store panicked, perhaps after it had written
+			defer c.tell(ctx, EventClaimFailed, errStorePanicked)
 			_ = c.giveBack(ctx)
 		}
 	}()
@@ -116,21 +134,22 @@ func (g *Guard) Claim(ctx context.Context, r Request) (*Claim, error) {
 		if !c.inTime(ctx) {
 			err = fmt.Errorf("%w: %w", ErrLeaseTooShort, err)
 		}
-		return nil, g.undecided(ctx, c, err)
+		return g.undecided(ctx, c, err)
 	}
 	entry := &result.Entry
 	if !result.Claimed {
 		return c.refused(entry)
 	}
+	c.tookOver = result.TookOver
 	if g.options.CountAttempts {
 		c.attempt = entry.Attempts
 	}
 	if !c.inTime(ctx) {
 		// The reply took so long that the batch's time, or the lease, is over. Work begun now would run into the next
 		// owner's.
-		return nil, errors.Join(c.tooLate(ctx), c.giveBack(ctx))
+		return errors.Join(c.tooLate(ctx), c.giveBack(ctx))
 	}
-	return c, nil
+	return nil
 }
 
 // undecided is the error of a claim that may have been made or not. The claim is released in case it was made, so that
@@ -146,13 +165,13 @@ func (g *Guard) undecided(ctx context.Context, c *Claim, err error) error {
 // await is Claim, but waits up to Options.Wait for a key that is held elsewhere. The last look is at the end of that.
 func (g *Guard) await(ctx context.Context, r Request) (*Claim, error) {
 	end := time.Now().Add(g.options.Wait)
-	for poll := 0; ; poll++ {
+	for ; ; r.Poll++ {
 		c, err := g.Claim(ctx, r)
 		held, ok := errors.AsType[*InProgressError](err)
 		if !ok {
 			return c, err
 		}
-		delay := held.RetryIn(poll, time.Until(end))
+		delay := held.RetryIn(r.Poll, time.Until(end))
 		if delay == 0 || !sleep(ctx, delay) {
 			return nil, err
 		}

@@ -65,11 +65,14 @@ type Options struct {
 	// as done, since failing repeats it for certain.
 	FailUnrecorded bool
 
+	// Hooks are told of all that happens to keys, in this order, and cost nothing where there are none.
+	Hooks []Hook
+
 	// Clock tells the time. Nil means time.Now.
 	Clock func() time.Time
 
 	// Logger gets a line where something is lost that no returned error tells: a completion that was not stored, a
-	// result that cannot be replayed. Nil means slog.Default().
+	// result that cannot be replayed, a hook that panicked. Nil means slog.Default().
 	Logger *slog.Logger
 }
 
@@ -86,5 +89,8 @@ func (o *Options) validate() error {
 	check(o.Expiry < time.Second || o.Expiry >= o.Lease, "Expiry", o.Expiry,
 		fmt.Sprintf("no less than Options.Lease, which is %v", o.Lease))
 	check(o.MissingKey <= MissingKeyRunsUnprotected, "MissingKey", o.MissingKey, "one of the MissingKey constants")
+	for i, hook := range o.Hooks {
+		check(hook != nil, fmt.Sprintf("Hooks[%d]", i), hook, "a Hook")
+	}
 	return errors.Join(errs...)
 }

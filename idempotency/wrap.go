@@ -2,10 +2,29 @@ package idempotency
 
 import "context"
 
+// WrapOptions are the options of Wrap.
+type WrapOptions[In, Out any] struct {
+	// Fingerprint returns that of an input, which should be a hash of all that makes it the same work: an input with the
+	// same key and another fingerprint fails with ErrFingerprintMismatch, and is not replayed. An empty one is none. An
+	// error is returned as it is, and the function does not run. Nil means no fingerprints.
+	Fingerprint func(In) (string, error)
+
+	// Replayed gets an output that is replayed, and returns what the caller gets in its place: a response with another
+	// status, a URL that is signed anew. What is stored stays as it is. It is not called where there is no output to
+	// replay. Its error is returned as it is, beside its output. Nil means that the output is returned as it was stored.
+	Replayed func(context.Context, Out) (Out, error)
+}
+
 // Wrap returns fn as a function that does its work once for each key: the key function gives the key of an input, and a
-// replay returns the stored output. It is Do for a handler of one event, as lambda.Start takes it. An error of the key
-// function is returned as it is, and fn does not run. Wrap panics if an argument is nil.
-func Wrap[In, Out any](g *Guard, key func(In) (string, error), fn func(context.Context, In) (Out, error)) func(context.Context, In) (Out, error) {
+// replay returns the stored output. It is Do for a function of one input, such as those that lambda.Start takes: behind
+// API Gateway, as a task of Step Functions, invoked directly. It needs no Lambda.
+//
+// Only an output that is returned without an error is stored. A response that tells of a failure, such as an HTTP status
+// of 500 beside a nil error, is an output like others and is replayed; if it is to be tried again, fn must return an error.
+//
+// An error of the key function is returned as it is, and fn does not run. Wrap panics if g, key or fn is nil.
+func Wrap[In, Out any](g *Guard, key func(In) (string, error), fn func(context.Context, In) (Out, error),
+	optFns ...func(*WrapOptions[In, Out])) func(context.Context, In) (Out, error) {
 	switch {
 	case g == nil:
 		panic("idempotency: Wrap: guard is nil")
@@ -14,13 +33,32 @@ func Wrap[In, Out any](g *Guard, key func(In) (string, error), fn func(context.C
 	case fn == nil:
 		panic("idempotency: Wrap: function is nil")
 	}
+	var options WrapOptions[In, Out]
+	for _, f := range optFns {
+		if f != nil {
+			f(&options)
+		}
+	}
+	// Copies, so that a pointer kept by an option function changes nothing.
+	fingerprint, replayed := options.Fingerprint, options.Replayed
 	return func(ctx context.Context, in In) (Out, error) {
-		k, err := key(in)
-		if err != nil {
-			var zero Out
+		var (
+			r    Request
+			zero Out
+			err  error
+		)
+		if r.Key, err = key(in); err != nil {
 			return zero, err
 		}
-		result, err := Do(ctx, g, k, func(ctx context.Context) (Out, error) { return fn(ctx, in) })
+		if fingerprint != nil {
+			if r.Fingerprint, err = fingerprint(in); err != nil {
+				return zero, err
+			}
+		}
+		result, err := do(ctx, g, r, func(ctx context.Context) (Out, error) { return fn(ctx, in) })
+		if err == nil && result.Replayed && replayed != nil {
+			return replayed(ctx, result.Value)
+		}
 		return result.Value, err
 	}
 }

@@ -39,6 +39,12 @@ type Finished interface {
 	Done(i int) bool
 }
 
+// Ignorer is implemented by sources whose platform sends records that need no work.
+type Ignorer interface {
+	// Ignored reports whether the record is one, so that it is neither claimed nor handled. It is called after Prepare.
+	Ignored(i int) bool
+}
+
 // Decoder is implemented by sources that can name a record without decoding it.
 type Decoder interface {
 	// Decode decodes the record, once it is known that it is going to be handled. What is wrong with it is for Handle to
@@ -76,14 +82,15 @@ func Apply[O any](optFns []func(*O)) O {
 
 // Run runs a batch.
 func Run(ctx context.Context, records []batch.Record, source Source, config *Config) *batch.Report {
+	ignorer, _ := source.(Ignorer)
 	if config.Guard == nil {
-		return batch.RunStages(ctx, records, &plain{source}, config.Batch)
+		return batch.RunStages(ctx, records, &plain{source, ignorer}, config.Batch)
 	}
 	if deadline, ok := ctx.Deadline(); ok {
 		ctx = idempotency.WithInvocationDeadline(ctx, deadline)
 	}
 	g := &guarded{
-		source: source, config: config, options: config.Guard.Options(), records: records,
+		source: source, ignorer: ignorer, config: config, options: config.Guard.Options(), records: records,
 		entries: make([]entry, len(records)),
 	}
 	g.wait = cmp.Or(g.options.Wait, config.Wait)
@@ -98,7 +105,10 @@ func Run(ctx context.Context, records []batch.Record, source Source, config *Con
 }
 
 // plain is the stages of a source without a guard.
-type plain struct{ source Source }
+type plain struct {
+	source  Source
+	ignorer Ignorer // nil: no record is ignored
+}
 
 func (p *plain) Prepare(_ context.Context, i int) (string, error) {
 	_, err := p.source.Prepare(i)
@@ -106,6 +116,9 @@ func (p *plain) Prepare(_ context.Context, i int) (string, error) {
 }
 
 func (p *plain) Admit(_ context.Context, i int) batch.Admission {
+	if p.ignorer != nil && p.ignorer.Ignored(i) {
+		return batch.Admission{Outcome: batch.Ignored}
+	}
 	if f, ok := p.source.(Finished); ok && f.Done(i) {
 		return batch.Admission{Outcome: batch.Replayed}
 	}
@@ -119,6 +132,7 @@ func (p *plain) Settle(_ context.Context, _ int, s batch.Settlement) batch.Settl
 // guarded is the stages of a source with a guard, for one batch.
 type guarded struct {
 	source   Source
+	ignorer  Ignorer // nil: no record is ignored
 	config   *Config
 	options  idempotency.Options // the guard's
 	records  []batch.Record
@@ -135,17 +149,23 @@ type entry struct {
 	polls    int                // how often that was looked at
 }
 
-func (g *guarded) Prepare(_ context.Context, i int) (string, error) {
+func (g *guarded) Prepare(ctx context.Context, i int) (string, error) {
 	identity, err := g.source.Prepare(i)
 	if err != nil {
 		return "", err
 	}
+	if g.ignored(i) {
+		return "", nil // it needs no key
+	}
 	if identity.Key == "" && g.options.MissingKey != idempotency.MissingKeyRunsUnprotected {
-		return "", idempotency.ErrKeyMissing
+		_, err := g.config.Guard.Claim(ctx, idempotency.Request{}) // which is ErrKeyMissing, and tells the hooks of it
+		return "", err
 	}
 	g.entries[i].identity = identity
 	return identity.Key, nil
 }
+
+func (g *guarded) ignored(i int) bool { return g.ignorer != nil && g.ignorer.Ignored(i) }
 
 // Twin compares fingerprints: the same key with another payload is no twin, and will not become one.
 func (g *guarded) Twin(leader, follower int) error {
@@ -162,13 +182,16 @@ func (g *guarded) Twin(leader, follower int) error {
 }
 
 func (g *guarded) Admit(ctx context.Context, i int) batch.Admission {
+	if g.ignored(i) {
+		return batch.Admission{Outcome: batch.Ignored}
+	}
 	if g.unusable.Load() { // the batch stops, but not before the record that found out has ended
 		return batch.Admission{Outcome: batch.Skipped, Err: errors.Join(batch.ErrOrder, idempotency.ErrStoreUnusable)}
 	}
 	e, r := &g.entries[i], &g.records[i]
 	claim, err := g.config.Guard.Claim(ctx, idempotency.Request{
 		Key: e.identity.Key, Fingerprint: e.identity.Fingerprint, Expiry: g.config.Expiry,
-		Timeout: g.timeout, Attempt: r.Attempt,
+		Timeout: g.timeout, Attempt: r.Attempt, Poll: e.polls,
 	})
 	if err != nil {
 		return g.refused(ctx, e, err)
