@@ -29,7 +29,6 @@ func TestBadEvent(t *testing.T) {
 		{"null", "null", "event is null, want an object with Records"},
 		{"an empty object", "{}", "event has no Records, but is an empty object"},
 		{"a string of base64", `"eyJSZWNvcmRzIjpbXX0="`, "event is a string, want an object with Records"},
-		{"an array of records, as Pipes have it", `[` + good + `]`, "event is an array, want an object with Records"},
 		{"EventBridge", `{"version":"0","id":"1","detail-type":"x","source":"y","detail":{}}`,
 			`event has no Records, but "version", "id", "detail-type", "source", "detail"`},
 		{"a record", good, `event has no Records, but "awsRegion", "dynamodb"`},

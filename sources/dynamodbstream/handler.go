@@ -43,7 +43,7 @@ func NewHandler[T any](fn func(ctx context.Context, c *Change[T]) error, optFns 
 }
 
 // Invoke handles a DynamoDB stream's event and returns the partial batch response, both as JSON. It keeps nothing of the
-// payload.
+// payload. An array, which EventBridge Pipes delivers, is answered with the eventID that Pipes wants.
 //
 // It returns an error, and so makes the whole batch come back, if the payload is no event of a DynamoDB stream, if it is
 // that of a tumbling window, if a change failed that has no sequence number to name it by, or if Options.ErrorOn says

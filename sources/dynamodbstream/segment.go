@@ -80,5 +80,10 @@ func (b *segment[T]) Handle(ctx context.Context, i int) error {
 // Len returns how many records there are.
 func (b *segment[T]) Len() int { return len(b.Records) }
 
-// SequenceNumber is the item identifier that Lambda knows.
-func (b *segment[T]) SequenceNumber(i int) string { return b.Records[i].sequence }
+// ItemIdentifier is what Lambda or Pipes knows the change by.
+func (b *segment[T]) ItemIdentifier(i int) (id, name string) {
+	if b.Piped {
+		return b.Records[i].id, "eventID"
+	}
+	return b.Records[i].sequence, "sequence number"
+}

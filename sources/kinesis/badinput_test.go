@@ -29,7 +29,6 @@ func TestBadEvent(t *testing.T) {
 		{"trailing bytes", `{"Records":[` + good + `]}x`, "kinesis: event is followed by more bytes at offset "},
 		{"null", "null", "kinesis: event is null, want an object with Records"},
 		{"an empty object", "{}", "kinesis: event has no Records, but is an empty object"},
-		{"an array of records", `[` + good + `]`, "kinesis: event is an array, want an object with Records"},
 		{"EventBridge", `{"version":"0","id":"1"}`, `kinesis: event has no Records, but "version", "id"`},
 		{"Kafka", `{"records":{"t-0":[]}}`, `kinesis: event has no Records, but "records"`},
 		{"Records null", `{"Records":null}`, "kinesis: event has Records that are null, want an array"},

@@ -47,7 +47,8 @@ func NewHandler[T any](fn func(ctx context.Context, r *Record[T]) error, optFns 
 	return h, nil
 }
 
-// Invoke handles a Kinesis event and returns the partial batch response, both as JSON. It keeps nothing of the payload.
+// Invoke handles a Kinesis event and returns the partial batch response, both as JSON. It keeps nothing of the payload. An array,
+// which EventBridge Pipes delivers, is answered with the eventID that Pipes wants.
 //
 // It returns an error, and so makes the whole batch come back, if the payload is no Kinesis event, if it is that of a
 // tumbling window, if a record failed that has no sequence number to name it by, or if Options.ErrorOn says so.

@@ -121,6 +121,7 @@ func (v View) Raw() events.KinesisEventRecord {
 	var e events.KinesisEventRecord
 	if v.r != nil {
 		_ = json.Unmarshal([]byte(v.r.raw), &e)
+		_ = json.Unmarshal([]byte(v.r.kinesis), &e.Kinesis) // which is raw, for a record that came through Pipes
 	}
 	return e
 }
@@ -134,22 +135,28 @@ func (v View) JSON() string {
 	case v.r.sub == whole:
 		return v.r.raw
 	}
-	var event, inner = map[string]json.RawMessage{}, map[string]json.RawMessage{}
-	for name, value := range envelope.Members(v.r.raw) {
-		event[name] = json.RawMessage(value)
-	}
-	for name, value := range envelope.Members(v.r.kinesis) {
-		inner[name] = json.RawMessage(value)
-	}
+	event, inner := members(v.r.raw), members(v.r.kinesis)
 	inner["partitionKey"], _ = json.Marshal(v.r.partitionKey)
 	inner["data"], _ = json.Marshal(v.r.child)
 	inner["subSequenceNumber"], _ = json.Marshal(v.r.sub)
-	event["kinesis"], _ = json.Marshal(inner)
+	if len(v.r.kinesis) == len(v.r.raw) {
+		event = inner // through Pipes, where they are one object
+	} else {
+		event["kinesis"], _ = json.Marshal(inner)
+	}
 	text, err := json.Marshal(event)
 	if err != nil {
 		return v.r.raw // which is JSON that encoding/json does not take
 	}
 	return string(text)
+}
+
+func members(object string) map[string]json.RawMessage {
+	m := map[string]json.RawMessage{}
+	for name, value := range envelope.Members(object) {
+		m[name] = json.RawMessage(value)
+	}
+	return m
 }
 
 // eventID returns the eventID as it was delivered: that of the aggregate, for a record of one.

@@ -44,6 +44,9 @@ func (e *event) Member(name, value string) {
 func (e *event) End(raw string) {
 	r := &e.parsing
 	r.raw, r.sub = raw, whole
+	if e.Piped && r.kinesis == "" {
+		r.kinesis = raw // Pipes puts what Lambda has in an object of its own beside the rest
+	}
 	for name, value := range envelope.Members(r.kinesis) {
 		switch name {
 		case "partitionKey":
@@ -170,5 +173,10 @@ func (b *segment[T]) Handle(ctx context.Context, i int) error {
 // Len returns how many records there are.
 func (b *segment[T]) Len() int { return len(b.Records) }
 
-// SequenceNumber is the aggregate's, for a record of one: Lambda knows no other.
-func (b *segment[T]) SequenceNumber(i int) string { return b.Records[i].sequence }
+// ItemIdentifier is the aggregate's, for a record of one: Lambda and Pipes know no other.
+func (b *segment[T]) ItemIdentifier(i int) (id, name string) {
+	if b.Piped {
+		return b.Records[i].eventID(), "eventID"
+	}
+	return b.Records[i].sequence, "sequence number"
+}

@@ -12,7 +12,10 @@ type Event[R any] struct {
 	Records []R
 	Shards  Shards
 	Window  Members
-	size    int
+	// Piped is whether the event comes through EventBridge Pipes: as an array, to be answered with eventIDs
+	// (https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-pipes-batching-concurrency.html).
+	Piped bool
+	size  int
 }
 
 // maxBatch is the largest batch that a mapping can be set to
@@ -22,6 +25,9 @@ const maxBatch = 10_000
 // Parse takes the payload apart by visitor, which embeds e.
 func (e *Event[R]) Parse(payload []byte, visitor envelope.EventVisitor) error {
 	e.size = len(payload)
+	if e.Piped = envelope.IsArray(payload); e.Piped {
+		return envelope.Elements(payload, visitor)
+	}
 	err := envelope.Split(payload, visitor)
 	if errors.Is(err, envelope.ErrNoRecords) && e.Window.Present() {
 		return nil // a window can end without records

@@ -20,8 +20,8 @@ type Folded[S any] interface {
 	// Fold returns the state with the record in it. If it was folded before, it has to be decoded anew, since what it was
 	// decoded into may be a part of a state, and have changed with that.
 	Fold(ctx context.Context, state S, i int, again bool) (S, error)
-	// SequenceNumber is that of Source.
-	SequenceNumber(i int) string
+	// ItemIdentifier is that of Source.
+	ItemIdentifier(i int) (id, name string)
 	// Len returns how many records there are.
 	Len() int
 }
@@ -160,8 +160,7 @@ func (f *fold[S]) restore(ctx context.Context) error {
 
 // endsAggregate reports whether the record behind record i, if there is one, comes again without it.
 func (f *fold[S]) endsAggregate(i int) bool {
-	number := f.SequenceNumber(i)
-	return i+1 >= f.Len() || number == "" || f.SequenceNumber(i+1) != number
+	return i+1 >= f.Len() || !f.together(i, i+1)
 }
 
 // again folds records once more.
@@ -221,13 +220,19 @@ func (f *fold[S]) kept(report *batch.Report, failed int) []int {
 	return kept
 }
 
-// comesAgain returns the first record that comes again with record i: the records of an aggregate have one sequence
-// number, and come again together.
+// comesAgain returns the first record that comes again with record i.
 func (f *fold[S]) comesAgain(i int) int {
-	for number := f.SequenceNumber(i); i > 0 && number != "" && f.SequenceNumber(i-1) == number; {
+	for i > 0 && f.together(i-1, i) {
 		i--
 	}
 	return i
+}
+
+// together reports whether records i and k come again together, as those of an aggregate do: they have one identifier.
+func (f *fold[S]) together(i, k int) bool {
+	a, _ := f.ItemIdentifier(i)
+	b, _ := f.ItemIdentifier(k)
+	return a != "" && a == b
 }
 
 var errNotAgain = errors.New("window's state could not be made again, and is an earlier one")

@@ -37,11 +37,11 @@ func (f *folding) Fold(_ context.Context, s map[string]int, i int, again bool) (
 	return s, nil
 }
 
-func (f *folding) SequenceNumber(i int) string {
+func (f *folding) ItemIdentifier(i int) (id, name string) {
 	if f.numbers != nil {
-		return f.numbers[i]
+		return f.numbers[i], "sequence number"
 	}
-	return strconv.Itoa(i)
+	return strconv.Itoa(i), "sequence number"
 }
 
 func (f *folding) Len() int {

@@ -11,8 +11,9 @@ import (
 // Source is the records of one event.
 type Source interface {
 	pipeline.Source
-	// SequenceNumber returns the record's item identifier, or "" if it has none that Lambda would know.
-	SequenceNumber(i int) string
+	// ItemIdentifier returns what names the record in an answer, or "" if it has none that Lambda would know, and what that
+	// is called. Records of one aggregate have one.
+	ItemIdentifier(i int) (id, name string)
 }
 
 // Run runs the records and returns the item identifiers to answer with: none, or that of the first failed record.
@@ -54,11 +55,11 @@ func (c *Config) checkpoint(i int, id string, cause error, source Source, shards
 		return nil, fmt.Errorf("%w: record %.200q failed, and an answer names one place in one shard, so the whole batch has "+
 			"to come back: %w", mixed, id, cause)
 	}
-	number := source.SequenceNumber(i)
-	if number == "" {
-		return nil, fmt.Errorf("record %d has no sequence number and failed, so the whole batch has to come back: %w", i, cause)
+	item, name := source.ItemIdentifier(i)
+	if item == "" {
+		return nil, fmt.Errorf("record %d has no %s and failed, so the whole batch has to come back: %w", i, name, cause)
 	}
-	return []string{number}, nil
+	return []string{item}, nil
 }
 
 // error returns err as the package's, or nil.

@@ -30,7 +30,7 @@ func (s *keyed) Prepare(i int) (pipeline.Identity, error) {
 	return pipeline.Identity{Key: s.key(i)}, nil
 }
 func (s *keyed) Handle(_ context.Context, i int) error { return s.fails(i) }
-func (s *keyed) SequenceNumber(i int) string           { return s.numbers[i] }
+func (s *keyed) ItemIdentifier(i int) (string, string) { return s.numbers[i], "sequence number" }
 
 var (
 	one   = Shard{Stream: "s", ID: "shard-1"}
