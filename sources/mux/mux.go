@@ -13,7 +13,9 @@ import (
 	"github.com/oncekit/oncekit/sources/internal/envelope"
 )
 
-// Handler is lambda.Handler: the handlers of all sources are such, and lambda.NewHandler makes one of a function.
+// Handler is lambda.Handler: the handlers of all sources are such, and lambda.NewHandler makes one of a function. What
+// lambda.NewHandler makes must not be invoked twice at a time, as on Lambda Managed Instances: the bytes that it returns
+// are a buffer that the next invocation uses.
 type Handler interface {
 	Invoke(ctx context.Context, payload []byte) ([]byte, error)
 }

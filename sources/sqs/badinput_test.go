@@ -40,7 +40,6 @@ func TestBadEvent(t *testing.T) {
 		{"null", "null", "sqs: event is null, want an object with Records"},
 		{"an empty object", "{}", "sqs: event has no Records, but is an empty object"},
 		{"a string of base64", `"eyJSZWNvcmRzIjpbXX0="`, "sqs: event is a string, want an object with Records"},
-		{"an array of records", `[` + good + `]`, "sqs: event is an array, want an object with Records"},
 		{"EventBridge", `{"version":"0","id":"1","detail-type":"x","source":"y","detail":{}}`,
 			`sqs: event has no Records, but "version", "id", "detail-type", "source", "detail"`},
 		{"another case", `{"records":[` + good + `]}`, `sqs: event has no Records, but "records"`},

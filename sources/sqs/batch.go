@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/oncekit/oncekit/batch"
 	"github.com/oncekit/oncekit/sources/internal/envelope"
@@ -50,7 +49,7 @@ func (b *messages[T]) End(raw string) {
 		r.problem = fmt.Errorf("sqs: record is %s, want an object", envelope.KindOf(raw))
 	case b.source != "" && b.source != "aws:sqs":
 		r.problem = fmt.Errorf("sqs: record is of event source %.100q, want %q", b.source, "aws:sqs")
-	case strings.ContainsRune(r.id, utf8.RuneError):
+	case envelope.Broken(r.id):
 		// Two that differ there only would pass for one.
 		r.problem = fmt.Errorf("sqs: messageId is %.100q, want text without broken characters", r.id)
 	}
@@ -58,7 +57,11 @@ func (b *messages[T]) End(raw string) {
 		// Room for as many as there are if they are all of this size.
 		b.records = make([]record, 0, min(b.length/len(raw)+1, maxBatch))
 	}
-	b.records = append(b.records, *r)
+	if unwrap := b.handler.options.Unwrap; len(unwrap) > 0 {
+		b.records = appendUnwrapped(b.records, *r, unwrap)
+	} else {
+		b.records = append(b.records, *r)
+	}
 	b.parsing, b.source = record{}, ""
 }
 
@@ -69,7 +72,7 @@ func (b *messages[T]) engineRecords() []batch.Record {
 	for i := range records {
 		m, r := &b.messages[i], &b.records[i]
 		m.View = View{r}
-		records[i] = batch.Record{ID: r.id, Source: r.arn, Attempt: m.ReceiveCount(), Value: m}
+		records[i] = batch.Record{ID: m.ID(), Source: r.arn, Attempt: m.ReceiveCount(), Value: m}
 		if isFIFO(r.arn) {
 			// Without a group, which SQS does not let anyone send, there is no order to keep.
 			records[i].Lane = m.GroupID()
@@ -88,6 +91,9 @@ func (b *messages[T]) Prepare(i int) (pipeline.Identity, error) {
 	if r.problem != nil {
 		return pipeline.Identity{}, r.problem
 	}
+	if r.ignored() {
+		return pipeline.Identity{}, nil
+	}
 	if err := b.handler.decodeBody(r, &m.Body); err != nil {
 		return pipeline.Identity{}, err
 	}
@@ -99,6 +105,9 @@ func (b *messages[T]) Prepare(i int) (pipeline.Identity, error) {
 	}
 	return b.handler.identify(m)
 }
+
+// Ignored reports whether the message is one that a platform sends to test the way.
+func (b *messages[T]) Ignored(i int) bool { return b.records[i].ignored() }
 
 // Handle calls the user's function.
 func (b *messages[T]) Handle(ctx context.Context, i int) error {

@@ -37,4 +37,28 @@
 // A message's key is its messageId, unless the payload names a business key: by a method IdempotencyKey() string of the
 // payload type, by KeyOf, or by Options.Key. The messageId survives redeliveries, but a redrive from a dead-letter queue
 // gives the message a new one, and so does a producer that sends twice: only a business key recognises these.
+//
+// # Envelopes
+//
+// What arrives is often an event of another service, in the form that this one gives to it. Options.Unwrap names the forms,
+// the outermost first, and the handler gets what is inside. For notifications of S3 that go through an SNS topic:
+//
+//	handler, err := sqs.NewHandler(index, func(o *sqs.Options) {
+//		o.Unwrap = []sqs.Envelope{sqs.SNS, sqs.S3}
+//		o.Idempotency, o.Key = guard, sqs.S3ObjectKey
+//	})
+//
+//	func index(ctx context.Context, m *sqs.Message[events.S3EventRecord]) error { ... }
+//
+// Nothing is guessed: without the option a body is what it is, however much it looks like an envelope, and with it a message
+// whose body has another form fails, and no other message does. A subscription with raw message delivery sends no
+// envelope of SNS; SNSOrRaw takes both. View.Envelope has what was opened, for example for the topic of a notification.
+//
+// An S3 event may have several records. Each of them is one call of the handler, with an ID, a key and an outcome of its
+// own, and the message is done when all of them are. If one fails the message comes back, once and whole; with a guard
+// those that are done do not run again. A record that is dead-lettered goes alone. The test message that S3 sends for a new
+// configuration is batch.Ignored: no handler runs and nothing fails.
+//
+// The messageId is that of the last hop, and a fan-out or a redrive makes another. SNSMessageID, EventBridgeID and
+// S3ObjectKey are keys for Options.Key that name the event itself, on whichever way it comes.
 package sqs

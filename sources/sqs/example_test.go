@@ -2,6 +2,7 @@ package sqs_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log"
@@ -239,4 +240,39 @@ func ExampleMessage() {
 	fmt.Println(placeOrder(context.Background(), &sqs.Message[Order]{Body: Order{ID: "o1"}}))
 	// Output:
 	// nothing to place
+}
+
+// Notifications of S3 come through an SNS topic. Each record in them is one call, and its object and sequencer are its key:
+// the same event in another message does not run again.
+func ExampleEnvelope() {
+	guard, err := idempotency.New("index", idempotency.NewMemoryStore())
+	if err != nil {
+		log.Fatal(err)
+	}
+	handler, err := sqs.NewHandler(func(ctx context.Context, m *sqs.Message[events.S3EventRecord]) error {
+		fmt.Println(m.ID(), "has", m.Body.S3.Object.URLDecodedKey)
+		return nil
+	}, func(o *sqs.Options) {
+		o.Unwrap = []sqs.Envelope{sqs.SNS, sqs.S3}
+		o.Idempotency, o.Key = guard, sqs.S3ObjectKey
+		o.Concurrency = 1
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	notification := func(records string) string {
+		message, err := json.Marshal(`{"Records":[` + records + `]}`)
+		if err != nil {
+			log.Fatal(err)
+		}
+		return `{"Type":"Notification","MessageId":"22b80b92","TopicArn":"arn:aws:sns:us-east-2:123456789012:photos","Message":` +
+			string(message) + `}`
+	}
+	const cat = `{"s3":{"bucket":{"name":"photos"},"object":{"key":"my+cat.jpg","sequencer":"0C0F6F405D6ED209E1"}}}`
+	const dog = `{"s3":{"bucket":{"name":"photos"},"object":{"key":"dog.jpg","sequencer":"0C0F6F405D6ED20A11"}}}`
+	failures(handler.Handle(context.Background(), orders("photos", notification(cat+","+dog), notification(cat))))
+	// Output:
+	// m1#0 has my cat.jpg
+	// m1#1 has dog.jpg
+	// failed:
 }

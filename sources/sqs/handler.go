@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/aws/aws-lambda-go/events"
 
@@ -44,13 +45,16 @@ func NewHandler[T any](fn func(ctx context.Context, m *Message[T]) error, optFns
 			h.age = pipeline.NewAgeWarning(expiry)
 		}
 	}
+	h.options.Unwrap = slices.Clone(h.options.Unwrap)
 	h.body = payload.NewDecoder[T](h.options.Decode)
 	// A message held elsewhere is given back at once: waiting costs Lambda time, and the queue waits for nothing.
 	h.pipeline = pipeline.Config{Batch: &h.options.Options, Guard: h.options.Idempotency, Expiry: keyLife, Wait: -1}
 	return h, nil
 }
 
-// Invoke handles an SQS event and returns the partial batch response, both as JSON. It keeps nothing of the payload.
+// Invoke handles an SQS event and returns the partial batch response, both as JSON. It keeps nothing of the payload. An
+// array of messages, which EventBridge Pipes delivers, is answered alike
+// (https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-pipes-batching-concurrency.html).
 //
 // It returns an error, and so makes the whole batch come back, if the payload is no SQS event, if a message failed that
 // has no messageId to name it by, or if Options.ErrorOn says so.
@@ -84,7 +88,11 @@ func (h *Handler[T]) Handle(ctx context.Context, event events.SQSEvent) (events.
 // invoke returns the identifiers of the failed messages.
 func (h *Handler[T]) invoke(ctx context.Context, payload []byte) (failed []string, err error) {
 	b := &messages[T]{handler: h, length: len(payload)}
-	if err := envelope.Split(payload, b); err != nil {
+	split := envelope.Split
+	if envelope.IsArray(payload) {
+		split = envelope.Elements
+	}
+	if err := split(payload, b); err != nil {
 		return nil, fmt.Errorf("sqs: %w", err)
 	}
 	report := pipeline.Run(ctx, b.engineRecords(), b, &h.pipeline)

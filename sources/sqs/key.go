@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/oncekit/oncekit/idempotency"
 	"github.com/oncekit/oncekit/sources/internal/payload"
 	"github.com/oncekit/oncekit/sources/internal/pipeline"
 )
@@ -25,10 +26,10 @@ func KeyOf[T any](key func(T) string) func(*Options) {
 	return func(o *Options) { o.bodyKey = key }
 }
 
-// BodySHA256 is a fingerprint for Options.Fingerprint: the hash of the body's bytes. A body that is JSON of the same
-// value, but in other words, is another one.
+// BodySHA256 is a fingerprint for Options.Fingerprint: the hash of the bytes that the body is decoded from, which is what
+// Options.Unwrap found. A body that is JSON of the same value, but in other words, is another one.
 func BodySHA256(v View) (string, error) {
-	sum := sha256.Sum256([]byte(v.RawBody()))
+	sum := sha256.Sum256([]byte(v.Inner()))
 	return hex.EncodeToString(sum[:]), nil
 }
 
@@ -52,12 +53,15 @@ func keyFunction[T any](o *Options) (func(*Message[T]) (string, error), error) {
 
 // identify names the message to the guard.
 func (h *Handler[T]) identify(m *Message[T]) (pipeline.Identity, error) {
-	identity := pipeline.Identity{Key: m.ID(), Own: true}
+	identity := pipeline.Identity{Key: m.r.ownKey(), Own: true}
 	var err error
 	if h.key != nil {
 		identity.Own = false
 		if identity.Key, err = h.key(m); err != nil {
-			return identity, fmt.Errorf("sqs: key of message %q: %w", m.ID(), err)
+			if !h.runsUnprotected(err) {
+				return identity, fmt.Errorf("sqs: key of message %q: %w", m.ID(), err)
+			}
+			identity.Key = ""
 		}
 	}
 	if h.options.Fingerprint != nil {
@@ -66,4 +70,10 @@ func (h *Handler[T]) identify(m *Message[T]) (pipeline.Identity, error) {
 		}
 	}
 	return identity, nil
+}
+
+// runsUnprotected reports whether a message without a key, as err may say, runs all the same.
+func (h *Handler[T]) runsUnprotected(err error) bool {
+	return errors.Is(err, idempotency.ErrKeyMissing) &&
+		h.options.Idempotency.Options().MissingKey == idempotency.MissingKeyRunsUnprotected
 }

@@ -31,7 +31,8 @@ type record struct {
 	body       string // JSON
 	attributes string // JSON
 	arn        string
-	problem    error // it is no message
+	inner      *inner // what was unwrapped from the body, nil: nothing
+	problem    error  // it is no message
 }
 
 func (v View) member(name string) string {
@@ -41,15 +42,18 @@ func (v View) member(name string) string {
 	return envelope.Member(v.r.raw, name)
 }
 
-// ID returns the messageId.
+// ID returns the messageId. For a record of an S3 event that was unwrapped, '#' and its number in that, from 0, follow.
 func (v View) ID() string {
 	if v.r == nil {
 		return ""
 	}
+	if v.r.inner != nil && v.r.inner.id != "" {
+		return v.r.inner.id
+	}
 	return v.r.id
 }
 
-// RawBody returns the body as it was sent, and "" if there is none.
+// RawBody returns the body as it was sent, with all its envelopes, and "" if there is none.
 func (v View) RawBody() string {
 	if v.r == nil {
 		return ""
@@ -116,10 +120,14 @@ func (v View) MessageAttribute(name string) (events.SQSMessageAttribute, bool) {
 	return a, err == nil
 }
 
-// JSON returns the whole message as it was delivered.
+// JSON returns the whole message as it was delivered. For one of several records of an S3 event that was unwrapped, it is
+// the message as it would be if the event had that record only, without md5OfBody: sent again, it is no other's work.
 func (v View) JSON() string {
 	if v.r == nil {
 		return ""
+	}
+	if v.r.inner != nil && v.r.inner.of > 1 {
+		return v.r.alone()
 	}
 	return v.r.raw
 }

@@ -26,7 +26,9 @@ type Options struct {
 
 	// Key returns the key of a message, from the record as it was delivered. It is computed after the body is decoded
 	// and before the handler runs. Nil means KeyOf, if that is set, or the body's IdempotencyKey method, if it has one,
-	// or the messageId. A key must not depend on what changes with each delivery: receipt handle, receive count, time.
+	// or the messageId, for a record of an S3 event with its number. A key must not depend on what changes with each
+	// delivery: receipt handle, receive count, time. An error that is idempotency.ErrKeyMissing is the same as no key.
+	// SNSMessageID, EventBridgeID and S3ObjectKey take it from what Unwrap opened.
 	Key func(v View) (string, error)
 
 	// Fingerprint returns a fingerprint of what the key stands for, for example BodySHA256. A message with the key of
@@ -34,11 +36,16 @@ type Options struct {
 	// other. It is stored as it is, so it should be a hash. Nil means none.
 	Fingerprint func(v View) (string, error)
 
-	// Decode decodes a body, of which it may keep the bytes, into v, a pointer to the handler's T. Nil means that a
-	// string, []byte or json.RawMessage is the body as it is, and that anything else is decoded as JSON, by the rules of
-	// encoding/json. A body that is JSON null then fails, unless T is a pointer, an interface, a map, a slice, or
-	// has an UnmarshalJSON of its own.
+	// Decode decodes a body, or what Unwrap found in it, into v, a pointer to the handler's T. It may keep the bytes. Nil
+	// means that a string, []byte or json.RawMessage is the body as it is, and that anything else is decoded as JSON, by
+	// the rules of encoding/json. A body that is JSON null then fails, unless T is a pointer, an interface, a map, a slice,
+	// or has an UnmarshalJSON of its own.
 	Decode func(body []byte, v any) error
+
+	// Unwrap names the envelopes that bodies are in, the outermost first, as in []Envelope{SNS, S3}. Body is decoded from
+	// what is inside of all of them. A body that has another form fails, and it alone does. Nil means that bodies are
+	// decoded as they are, also those that look like an envelope.
+	Unwrap []Envelope
 
 	// Visibility changes when failed messages come back: those whose error is a batch.RetryAfter, after its delay, and
 	// those that are in progress elsewhere, when they are free. On a FIFO queue the rest of such a message's group comes
@@ -56,6 +63,9 @@ func (o *Options) validate() error {
 	}
 	if f, ok := o.Visibility.(VisibilityFunc); ok && f == nil {
 		errs = append(errs, errors.New("sqs: Options.Visibility is a nil VisibilityFunc, want a function or nil"))
+	}
+	if err := validateUnwrap(o.Unwrap); err != nil {
+		errs = append(errs, err)
 	}
 	unguarded := func(set bool, name string) {
 		if set && o.Idempotency == nil {

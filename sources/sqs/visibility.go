@@ -148,34 +148,41 @@ func visibilityContext(ctx context.Context) (context.Context, context.CancelFunc
 	return context.WithTimeout(context.WithoutCancel(ctx), limit)
 }
 
-// visibilityChanges returns what to ask for. On a FIFO queue a group is delivered again when the last of its messages
-// is visible, so all that are reported get the longest timeout that one of them asks for.
+// visibilityChanges returns what to ask for, once a message. On a FIFO queue a group is delivered again when the last of
+// its messages is visible, so all that are reported get the longest timeout that one of them asks for. So do the records of
+// an S3 event, which are one message.
 func visibilityChanges(report *batch.Report, records []record) []VisibilityChange {
 	if report.Failed() == 0 {
 		return nil
 	}
-	groups := map[string]time.Duration{}
+	type unit struct{ lane, receiptHandle string } // what is delivered together
+	unitOf := func(i int) unit {
+		if lane := report.Results[i].Record.Lane; lane != "" {
+			return unit{lane: lane}
+		}
+		return unit{receiptHandle: View{&records[i]}.ReceiptHandle()}
+	}
+	timeouts := map[unit]time.Duration{}
 	limit := max(maxVisibility-report.Duration.Truncate(time.Second), 0)
 	for i := range report.Results {
-		if r := &report.Results[i]; r.Record.Lane != "" {
-			if timeout, ok := visibilityTimeout(r, limit); ok {
-				groups[r.Record.Lane] = max(groups[r.Record.Lane], timeout)
-			}
+		if timeout, ok := visibilityTimeout(&report.Results[i], limit); ok {
+			u := unitOf(i)
+			timeouts[u] = max(timeouts[u], timeout)
 		}
 	}
 	var changes []VisibilityChange
+	asked := map[string]bool{"": true} // by receipt handle
 	for i := range report.Results {
-		r := &report.Results[i]
-		timeout, ok := visibilityTimeout(r, limit)
-		if r.Record.Lane != "" {
-			timeout, ok = groups[r.Record.Lane]
-		}
-		if !ok || r.Outcome.Done() {
+		if report.Results[i].Outcome.Done() {
 			continue
 		}
-		if handle := (View{&records[i]}).ReceiptHandle(); handle != "" {
-			changes = append(changes, VisibilityChange{QueueARN: records[i].arn, ReceiptHandle: handle, Timeout: timeout})
+		timeout, ok := timeouts[unitOf(i)]
+		handle := View{&records[i]}.ReceiptHandle()
+		if !ok || asked[handle] {
+			continue
 		}
+		asked[handle] = true
+		changes = append(changes, VisibilityChange{QueueARN: records[i].arn, ReceiptHandle: handle, Timeout: timeout})
 	}
 	return changes
 }
