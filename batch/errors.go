@@ -139,7 +139,11 @@ type FailedError struct {
 
 // Error says how many records failed, and why the first one did.
 func (e *FailedError) Error() string {
-	return fmt.Sprintf("batch: %d of %d records failed, the first (%s): %v", e.Failed, e.Records, e.ID, e.First)
+	id := ""
+	if e.ID != "" {
+		id = " (" + e.ID + ")"
+	}
+	return fmt.Sprintf("batch: %d of %d records failed, the first%s: %v", e.Failed, e.Records, id, e.First)
 }
 
 // Unwrap returns First.

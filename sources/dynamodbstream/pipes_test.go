@@ -45,7 +45,11 @@ func TestPipesKey(t *testing.T) {
 
 // A change that nobody can name makes all of them come back, as by the other way.
 func TestPipesWithoutAnEventID(t *testing.T) {
-	payload := strings.Replace(string(piped(record{ID: "a", Note: "fails"})), `"eventID":`, `"other":`, 1)
-	w := &worker{errs: failing("fails")}
-	wantInvokeError(t, t.Context(), newHandler(t, w.handle), []byte(payload), "record 0 has no eventID and failed")
+	good := string(piped(record{ID: "a", Note: "fails"}))
+	for _, payload := range []string{
+		strings.Replace(good, `"eventID":`, `"other":`, 1), strings.Replace(good, `"eventID":"`, `"eventID":"\ud800`, 1),
+	} {
+		w := &worker{errs: failing("fails")}
+		wantInvokeError(t, t.Context(), newHandler(t, w.handle), []byte(payload), "record 0 has no eventID and failed")
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/oncekit/oncekit/batch"
+	"github.com/oncekit/oncekit/sources/internal/envelope"
 	"github.com/oncekit/oncekit/sources/internal/pipeline"
 	"github.com/oncekit/oncekit/sources/internal/stream"
 )
@@ -83,7 +84,11 @@ func (b *segment[T]) Len() int { return len(b.Records) }
 // ItemIdentifier is what Lambda or Pipes knows the change by.
 func (b *segment[T]) ItemIdentifier(i int) (id, name string) {
 	if b.Piped {
-		return b.Records[i].id, "eventID"
+		id = b.Records[i].id
+		if envelope.Broken(id) {
+			id = "" // none that Pipes would know
+		}
+		return id, "eventID"
 	}
 	return b.Records[i].sequence, "sequence number"
 }

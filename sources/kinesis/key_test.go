@@ -295,3 +295,22 @@ func TestKeyMethodWithoutGuard(t *testing.T) {
 		t.Errorf("%d records ran, want 2", ran)
 	}
 }
+
+// A key function may say with ErrKeyMissing that there is no key, as one that returns "" does.
+func TestKeyMissingSaidByAnError(t *testing.T) {
+	for name, options := range map[string]func(*kinesis.Options){"fails": guarded(t), "runs unprotected": guarded(t, unprotected)} {
+		w := &worker{}
+		h := newHandler(t, w.handle, options, func(o *kinesis.Options) {
+			o.Key = func(kinesis.View) (string, error) { return "", fmt.Errorf("no order: %w", idempotency.ErrKeyMissing) }
+		})
+		if name == "fails" {
+			wantCheckpoint(t, t.Context(), h, event(record{Data: "a", Key: "a"}), sequence(0))
+			w.want(t)
+			continue
+		}
+		for range 2 {
+			wantCheckpoint(t, t.Context(), h, event(record{Data: "a", Key: "a"}), "")
+			w.want(t, "a")
+		}
+	}
+}

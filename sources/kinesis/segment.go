@@ -176,7 +176,11 @@ func (b *segment[T]) Len() int { return len(b.Records) }
 // ItemIdentifier is the aggregate's, for a record of one: Lambda and Pipes know no other.
 func (b *segment[T]) ItemIdentifier(i int) (id, name string) {
 	if b.Piped {
-		return b.Records[i].eventID(), "eventID"
+		id = b.Records[i].eventID()
+		if envelope.Broken(id) {
+			id = "" // none that Pipes would know
+		}
+		return id, "eventID"
 	}
 	return b.Records[i].sequence, "sequence number"
 }

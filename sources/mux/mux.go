@@ -30,7 +30,7 @@ type Mux struct {
 	SQS            Handler // records of event source aws:sqs
 	Kinesis        Handler // aws:kinesis
 	DynamoDBStream Handler // aws:dynamodb
-	EventBridge    Handler // events with a detail-type, one or an array of them
+	EventBridge    Handler // events with a detail-type or with SystemMetadata, one or an array of them
 
 	// Other takes what is none of these: raw data of a bus, a Scheduler's input, a request. Nil means that it is refused.
 	Other Handler
@@ -56,7 +56,7 @@ func (m *Mux) pick(shape envelope.Shape) (Handler, string) {
 		return m.Kinesis, "Kinesis"
 	case shape.EventSource == "aws:dynamodb":
 		return m.DynamoDBStream, "DynamoDBStream"
-	case shape.DetailType:
+	case shape.EventBridge:
 		return m.EventBridge, "EventBridge"
 	default:
 		return m.Other, "Other"
@@ -68,11 +68,10 @@ func describe(shape envelope.Shape) string {
 	switch {
 	case shape.EventSource != "":
 		return fmt.Sprintf("of records of event source %.100q", shape.EventSource)
-	case shape.DetailType:
+	case shape.EventBridge:
 		return "one of EventBridge"
 	case len(shape.Members) > 0:
-		names := shape.Members[:min(len(shape.Members), 8)]
-		return fmt.Sprintf("an object with %.400q", names)
+		return fmt.Sprintf("an object with %.100q", shape.Members)
 	default:
 		return shape.Kind
 	}

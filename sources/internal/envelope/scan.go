@@ -55,14 +55,13 @@ func (s *scanner) token(c byte, want string) bool {
 	return true
 }
 
-// value reads a value that is nested depth deep.
+// value reads a value that is in depth arrays and objects.
 func (s *scanner) value(depth int) bool {
-	if depth > maxDepth {
-		return s.fail(fmt.Sprintf("at most %d nested arrays and objects", maxDepth))
-	}
 	switch c := s.peek(); {
 	case c == '"':
 		return s.quotedString()
+	case (c == '{' || c == '[') && depth >= maxDepth:
+		return s.fail(fmt.Sprintf("at most %d nested arrays and objects", maxDepth))
 	case c == '{':
 		return s.object(depth)
 	case c == '[':

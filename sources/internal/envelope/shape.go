@@ -1,15 +1,19 @@
 package envelope
 
+import "strings"
+
 // Shape is what of an event tells where it is from.
 type Shape struct {
 	// Kind is that of the event as JSON, see KindOf, and "no JSON" if it begins like none.
 	Kind string
 	// EventSource is that of the first record, such as "aws:sqs", whether the event is an object with Records or, from
-	// EventBridge Pipes, an array of them.
+	// EventBridge Pipes, an array of them. Without records, as at the end of a tumbling window, it is that of the
+	// event's eventSourceARN.
 	EventSource string
-	// DetailType is whether the event, or the first of an array of them, has the member detail-type of EventBridge.
-	DetailType bool
-	// Members are the names of the event's members, up to where it was told.
+	// EventBridge is whether the event, or the first of an array of them, has the member detail-type of EventBridge, or
+	// the SystemMetadata of its custom buses.
+	EventBridge bool
+	// Members are the names of the event's first members.
 	Members []string
 }
 
@@ -25,28 +29,42 @@ func ShapeOf(payload []byte) Shape {
 		s.first(&shape)
 	case '{':
 		shape.Kind = KindOf("{")
-		s.eachMember(func(name string) bool {
-			shape.Members = append(shape.Members, name)
-			switch name {
-			case "detail-type":
-				shape.DetailType = true
-				return false
-			case "Records":
-				if s.peek() != '[' {
-					return s.value(1)
-				}
-				s.at++
-				s.first(&shape)
-				return false // what follows does not matter, and the scanner is in the middle of the array
-			}
-			return s.value(1)
-		})
+		s.eachMember(func(name string) bool { return s.eventMember(name, &shape) })
 	default:
 		if s.value(0) {
 			shape.Kind = KindOf(string(kind))
 		}
 	}
 	return shape
+}
+
+// eventMember looks at a member of an event, and returns false if that is enough.
+func (s *scanner) eventMember(name string, shape *Shape) bool {
+	if len(shape.Members) < 8 {
+		shape.Members = append(shape.Members, name)
+	}
+	kind, start := s.peek(), s.at
+	switch {
+	case name == "detail-type" || name == "SystemMetadata":
+		shape.EventBridge = true
+		return false
+	case name == "Records" && kind == '[':
+		s.at++
+		if s.peek() != ']' {
+			s.first(shape)
+			return false // what follows does not matter, and the scanner is in the middle of the array
+		}
+		s.at++
+		return true
+	case !s.value(1):
+		return false
+	case name == "eventSourceARN":
+		arn, _ := String(string(s.data[start:s.at]))
+		if parts := strings.SplitN(arn, ":", 4); len(parts) == 4 { // arn:partition:service:...
+			shape.EventSource = "aws:" + parts[2]
+		}
+	}
+	return true
 }
 
 // first looks at the first element of an array.
@@ -64,8 +82,8 @@ func (s *scanner) first(shape *Shape) {
 		case "eventSource", "EventSource": // SNS has the second
 			shape.EventSource, _ = String(string(s.data[start:s.at]))
 			return false
-		case "detail-type":
-			shape.DetailType = true
+		case "detail-type", "SystemMetadata":
+			shape.EventBridge = true
 			return false
 		}
 		return true

@@ -40,10 +40,10 @@ func IsArray(payload []byte) bool {
 func Elements(payload []byte, v Visitor) error {
 	s := splitter{scanner: scanner{data: payload}, text: string(payload), visitor: v}
 	if s.peek() == '[' {
-		if err := s.records(); err != nil {
+		if err := s.records(1); err != nil {
 			return err
 		}
-	} else if !s.record() {
+	} else if !s.record(0) {
 		return s.notJSON()
 	}
 	return s.end("one JSON value")
@@ -90,7 +90,7 @@ func (s *splitter) event() error {
 			return errors.New("event has Records twice, want one array")
 		case kind == '[':
 			found = true
-			if err := s.records(); err != nil {
+			if err := s.records(2); err != nil {
 				return err
 			}
 		default:
@@ -148,14 +148,15 @@ func (s *splitter) eventMember(name, quoted string) error {
 	return nil
 }
 
-func (s *splitter) records() error {
+// records reads an array of records, each of which is in depth arrays and objects.
+func (s *splitter) records(depth int) error {
 	s.at++
 	if s.peek() == ']' {
 		s.at++
 		return nil
 	}
 	for {
-		if !s.record() {
+		if !s.record(depth) {
 			return s.notJSON()
 		}
 		switch s.peek() {
@@ -172,10 +173,10 @@ func (s *splitter) records() error {
 }
 
 // record reads one record and tells the visitor of it.
-func (s *splitter) record() bool {
+func (s *splitter) record(depth int) bool {
 	kind, start := s.peek(), s.at
 	if kind != '{' {
-		if !s.value(2) {
+		if !s.value(depth) {
 			return false
 		}
 		s.visitor.End(s.text[start:s.at])
@@ -196,7 +197,7 @@ func (s *splitter) record() bool {
 		}
 		s.peek()
 		value := s.at
-		if !s.value(3) {
+		if !s.value(depth + 1) {
 			return false
 		}
 		s.visitor.Member(memberName(s.text[name:nameEnd]), s.text[value:s.at])

@@ -116,7 +116,7 @@ func TestSplitErrors(t *testing.T) {
 		{"an exponent without digits", `{"Records":[1e+]}`, "event is not JSON: found ']' at offset 15, want a digit"},
 		{"half a literal", `{"Records":[tru]}`, "event is not JSON: found ']' at offset 15, want true"},
 		{"no colon", `{"Records":[{"a" 1}]}`, "event is not JSON: found '1' at offset 17, want a colon"},
-		{"too deep", `{"Records":[` + strings.Repeat("[", 10_000), "event is not JSON: found '[' at offset 10011, want at most 10000 nested arrays and objects"},
+		{"too deep", `{"Records":[` + strings.Repeat("[", 10_000), "event is not JSON: found '[' at offset 10010, want at most 10000 nested arrays and objects"},
 		{"trailing bytes", `{"Records":[]}x`, "event is followed by more bytes at offset 14, want one JSON object"},
 		{"a trailing value", `{"Records":[]} {"Records":[]}`, "event is followed by more bytes at offset 14, want one JSON object"},
 		{"a trailing zero byte", "{\"Records\":[]}\x00", "event is followed by more bytes at offset 14, want one JSON object"},
@@ -159,6 +159,33 @@ func TestElements(t *testing.T) {
 		}
 		if got, want := envelope.IsArray([]byte(test.payload)), strings.HasPrefix(strings.TrimSpace(test.payload), "["); got != want {
 			t.Errorf("%s: IsArray is %v, want %v", test.payload, got, want)
+		}
+	}
+}
+
+// As much nesting is taken as encoding/json takes.
+func TestNesting(t *testing.T) {
+	nested := func(before, open, scalar, shut, after string, n int) string {
+		return before + strings.Repeat(open, n) + scalar + strings.Repeat(shut, n) + after
+	}
+	for _, test := range []struct {
+		name  string
+		split func([]byte, envelope.Visitor) error
+		text  func(n int) string
+		own   int // arrays and objects around
+	}{
+		{"record of an event", envelope.Split, func(n int) string { return nested(`{"Records":[`, "[", "1", "]", "]}", n) }, 2},
+		{"member of a record", envelope.Split, func(n int) string { return nested(`{"Records":[{"a":`, "[", "1", "]", "}]}", n) }, 3},
+		{"member of the event", envelope.Split, func(n int) string { return nested(`{"Records":[],"a":`, `{"a":`, "1", "}", "}", n) }, 1},
+		{"element", envelope.Elements, func(n int) string { return nested("[", "[", "1", "]", "]", n) }, 1},
+		{"member of an element", envelope.Elements, func(n int) string { return nested(`[{"a":`, "[", "", "]", "}]", n) }, 2},
+		{"value", envelope.Elements, func(n int) string { return nested(`{"a":`, `{"a":`, "1", "}", "}", n) }, 1},
+	} {
+		for n, want := range map[int]bool{10_000 - test.own: true, 10_001 - test.own: false} {
+			text := []byte(test.text(n))
+			if got := test.split(text, &collector{}) == nil; got != want || json.Valid(text) != want {
+				t.Errorf("%s, %d deep: taken %v, by encoding/json %v, want %v", test.name, n+test.own, got, json.Valid(text), want)
+			}
 		}
 	}
 }

@@ -96,9 +96,13 @@ func (n *Naming[R]) name(r R) (identity pipeline.Identity, err error) {
 		identity.Key, err = n.Own(r)
 	} else {
 		identity.Key, err = n.Key(r)
-	}
-	if err == nil && identity.Key == "" && n.Guard.Options().MissingKey == idempotency.MissingKeyFails {
-		err = idempotency.ErrKeyMissing
+		missing := (err == nil && identity.Key == "") || errors.Is(err, idempotency.ErrKeyMissing)
+		switch fails := n.Guard.Options().MissingKey == idempotency.MissingKeyFails; {
+		case missing && !fails:
+			return pipeline.Identity{}, nil // it runs unprotected
+		case missing && err == nil:
+			err = idempotency.ErrKeyMissing
+		}
 	}
 	if err != nil {
 		err = n.final(err, errors.Is(err, idempotency.ErrKeyMissing))
