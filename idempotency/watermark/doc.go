@@ -7,6 +7,9 @@
 // crashes, they come again, are taken for done and are skipped. A function cannot see the factor. Who uses a watermark
 // promises that it is 1, that records of a shard run one after another, and that a shard stops at its first failure.
 //
+// It is for Kinesis alone. The events of a DynamoDB stream do not say which shard they are of, so that there is no place to
+// remember, and package dynamodbstream has no such option.
+//
 // # How it is used
 //
 // A Store has three transitions:
