@@ -103,6 +103,37 @@ func TestMaxAge(t *testing.T) {
 	}
 }
 
+// A replay is as old as its event, and so too old, unless replays are to run again: one that is given up then never would.
+func TestMaxAgeOfReplays(t *testing.T) {
+	named := change(placed(1, "o1"), `"version"`, `"replay-name":"fix","version"`)
+	unnamed := change(withMetadata(1, placed(1, "o1"), "g"), "LIVE", "REPLAY")
+	for _, test := range []struct {
+		name, event string
+		runReplays  bool
+		tooOld      bool
+	}{
+		{"by default", named, false, true},
+		{"run again", named, true, false},
+		{"run again, of a custom event bus", unnamed, true, false},
+		{"run again, but no replay", placed(1, "o1"), true, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				time.Sleep(time.Until(published) + 3*time.Hour)
+				w := &worker{}
+				h := newHandler(t, w.handle, guarded(t), maxAge(time.Hour), func(o *eventbridge.Options) { o.RunReplays = test.runReplays })
+				if test.tooOld {
+					wantFailed(t, t.Context(), h, []byte(test.event), 1, 1, "eventbridge: event is too old")
+					w.wantOrder(t)
+					return
+				}
+				wantDone(t, t.Context(), h, []byte(test.event))
+				w.wantOrder(t, "o1")
+			})
+		})
+	}
+}
+
 // An event that is too old goes to the sink, and is done if that took it. One that is done already is not given up.
 func TestMaxAgeSink(t *testing.T) {
 	for _, test := range []struct {

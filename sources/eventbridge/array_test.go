@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -143,37 +144,78 @@ func TestLaneOfNoEvent(t *testing.T) {
 	h := newHandler(t, (&worker{}).handle, guarded(t), func(o *eventbridge.Options) {
 		o.Lane = func(v eventbridge.View) string { asked = append(asked, v.ID()); return v.ID() }
 	})
-	wantFailed(t, t.Context(), h, array("null", change(placed(2, "o2"), `"`+uuid(2)+`"`, "2"), placed(3, "o3")), 2, 3, "event is null")
+	wantFailed(t, t.Context(), h, array("null", `{"messageId":"1","eventSource":"aws:sqs"}`, placed(3, "o3")), 2, 3, "event is null")
 	if diff := cmp.Diff([]string{uuid(3)}, asked); diff != "" {
 		t.Errorf("events whose lane was asked for (-want +got):\n%s", diff)
 	}
 }
 
-// A Lane that panics fails its event, and nobody knows what may run beside it: all run in the array's order.
-func TestLanePanics(t *testing.T) {
-	for position, before := range [][]string{nil, {"a"}, {"a", "b"}} {
-		ids := []string{"a", "b", "c"}
-		ids[position] = "bad"
-		w, r := &worker{}, &results{}
-		sunk := 0
-		h := newHandler(t, w.handle, guarded(t), r.option, func(o *eventbridge.Options) {
-			o.Lane = func(v eventbridge.View) string {
-				if strings.Contains(v.JSON(), "bad") {
-					panic("no lane")
-				}
-				return v.ID()
-			}
-			o.DeadLetter = func(context.Context, *batch.Record, error) error { sunk++; return nil }
+// An event that fails since its id or source is broken keeps its place: those behind it in its lane do not overtake it.
+func TestLaneOfBadEvent(t *testing.T) {
+	byAmount := func(o *eventbridge.Options) {
+		o.Lane = func(v eventbridge.View) string { return string(v.RawDetail()[len(`{"id":"o1","amount":`):]) }
+	}
+	for name, broken := range map[string]string{
+		"id": change(placed(1, "o1"), `"`+uuid(1)+`"`, "1"), "source": change(placed(1, "o1"), `"com.example.orders"`, "1"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachWay(t, func(t *testing.T, guard func(*eventbridge.Options)) {
+				w := &worker{}
+				h := newHandler(t, w.handle, guard, byAmount)
+				behind := change(placed(2, "o2"), `"amount":2`, `"amount":1`)
+				wantFailed(t, t.Context(), h, array(broken, behind, placed(3, "o3")), 2, 3, "eventbridge: "+name+" is a number")
+				w.want(t, "o3")
+			})
 		})
-		e := wantFailed(t, t.Context(), h, array(orders(ids...)...), 3-position, 3, "batch: panic: no lane")
-		if _, ok := errors.AsType[*batch.PanicError](e); !ok {
-			t.Errorf("error is %v, want a *batch.PanicError", e)
-		}
-		w.wantOrder(t, before...)
-		if sunk > 0 {
-			t.Errorf("%d went to the sink, want none: a panic may not be the event's fault", sunk)
+	}
+}
+
+// A Lane that panics, or ends its goroutine, fails its event, and nobody knows what may run beside it: all run in the array's
+// order.
+func TestLanePanics(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		end   func()
+		want  string
+		stack bool
+	}{
+		{"panic", func() { panic("no lane") }, "batch: panic: no lane", true},
+		{"Goexit", runtime.Goexit, "batch: panic(nil) or runtime.Goexit", false},
+	} {
+		for position, before := range [][]string{nil, {"a"}, {"a", "b"}} {
+			t.Run(fmt.Sprint(test.name, position), func(t *testing.T) {
+				ids := []string{"a", "b", "c"}
+				ids[position] = "bad"
+				w, r := &worker{}, &results{}
+				sunk := 0
+				h := newHandler(t, w.handle, guarded(t), r.option, func(o *eventbridge.Options) {
+					o.Lane = func(v eventbridge.View) string {
+						if strings.Contains(v.JSON(), "bad") {
+							test.end()
+						}
+						return v.ID()
+					}
+					o.DeadLetter = func(context.Context, *batch.Record, error) error { sunk++; return nil }
+				})
+				e := wantFailed(t, t.Context(), h, array(orders(ids...)...), 3-position, 3, test.want)
+				if p, ok := errors.AsType[*batch.PanicError](e); !ok || (len(p.Stack) > 0) != test.stack {
+					t.Errorf("error is %v, want a *batch.PanicError, with a stack: %t", e, test.stack)
+				}
+				w.wantOrder(t, before...)
+				if sunk > 0 {
+					t.Errorf("%d went to the sink, want none: a panic may not be the event's fault", sunk)
+				}
+			})
 		}
 	}
+}
+
+// A Lane that ends its goroutine every time still lets the invocation end.
+func TestLaneAlwaysExits(t *testing.T) {
+	h := newHandler(t, (&worker{}).handle, guarded(t), func(o *eventbridge.Options) {
+		o.Lane = func(eventbridge.View) string { runtime.Goexit(); return "" }
+	})
+	wantFailed(t, t.Context(), h, array(orders("a", "b", "c")...), 3, 3, "runtime.Goexit")
 }
 
 // The same event twice in an array runs once (cases 11 and 21).

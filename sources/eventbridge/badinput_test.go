@@ -60,15 +60,21 @@ func TestBadEvent(t *testing.T) {
 		{"detail a string of broken JSON", change(event, detail, `"detail":`+quote(`{"id":"o1"`)), `is not a valid eventbridge_test.order: it is not JSON at offset 10`},
 		{"id a number", change(event, `"`+uuid(1)+`"`, "17"), "eventbridge: id is a number, want a string"},
 		{"id an object", change(event, `"`+uuid(1)+`"`, "{}"), "eventbridge: id is an object, want a string"},
-		{"id with broken characters", change(event, uuid(1), "a\xff"), `eventbridge: id is "a�", want text without broken characters`},
-		{"id with half a character", change(event, uuid(1), `a\ud800`), `want text without broken characters`},
+		{"id with broken characters", change(event, uuid(1), "a\xff"), `eventbridge: id has broken characters, want none`},
+		{"id with half a character", change(event, uuid(1), `a\ud800`), `eventbridge: id has broken characters, want none`},
 		{"source a number", change(event, `"com.example.orders"`, "17"), "eventbridge: source is a number, want a string"},
-		{"source with broken characters", change(event, "com.example.orders", "a\xff"), `eventbridge: source is "a�"`},
+		{"source with broken characters", change(event, "com.example.orders", "a\xff"), `eventbridge: source has broken characters, want none`},
 		{"id of the metadata a number", change(withMetadata(1, `{"id":"o1"}`, "g"), `"`+uuid(1)+`"`, "17"), "eventbridge: aws:EventId is a number, want a string"},
 		{"source of the metadata a number", change(withMetadata(1, `{"id":"o1"}`, "g"), `"aws:EventId"`, `"aws:Source":1,"aws:EventId"`), "eventbridge: aws:Source is a number, want a string"},
 		{"a record of SQS", `{"messageId":"1","body":"{}","eventSource":"aws:sqs"}`, `eventbridge: event is of event source "aws:sqs", want one of EventBridge`},
 		{"an event of SQS", `{"Records":[{"messageId":"1","body":"{}","eventSource":"aws:sqs"}]}`, `event is of event source "aws:sqs"`},
 		{"an event of SNS", `{"Records": [ {"EventSource":"aws:sns","Sns":{}}]}`, `event is of event source "aws:sns"`},
+		{"a record behind another", `{"Records":[null,{"eventSource":"aws:sqs"}]}`, `event is of event source "aws:sqs"`},
+		{"a record behind many", `{"Records":[1,"a",{},{"eventSource":"shop"},[{"eventSource":"aws:s3"}],{"a":{},"eventSource":"aws:kinesis"},{"eventSource":"aws:sqs"}]}`,
+			`event is of event source "aws:kinesis"`},
+		{"the end of a window", `{"Records":[],"window":{"start":"2020-07-30T17:00:00Z","end":"2020-07-30T17:05:00Z"},"state":{},"shardId":"s",` +
+			`"eventSourceARN":"arn:aws:kinesis:us-east-1:1:stream/x","isFinalInvokeForWindow":true}`,
+			`event is of event source "arn:aws:kinesis:us-east-1:1:stream/x", want one of EventBridge`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			eachWay(t, func(t *testing.T, option func(*eventbridge.Options)) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"slices"
 
 	"github.com/oncekit/oncekit/batch"
 	"github.com/oncekit/oncekit/idempotency"
@@ -25,20 +26,14 @@ func (d *delivery[T]) engineRecords() []batch.Record {
 	options := &d.handler.options
 	d.values = make([]Event[T], len(d.events))
 	records := make([]batch.Record, len(d.events))
-	serial := false
 	for i := range records {
-		e, v, r := &d.events[i], &d.values[i], &records[i]
+		e, v := &d.events[i], &d.values[i]
 		v.View = View{e}
-		e.own = options.keyOfRun(e, e.ownKey())
-		*r = batch.Record{ID: e.own, Source: e.source, Value: v}
-		if len(records) == 1 {
-			break // alone it is in order
-		}
-		var known bool
-		r.Lane, known = d.lane(e)
-		serial = serial || !known
+		own, _ := e.ownKey()
+		e.own = options.keyOfRun(e, own)
+		records[i] = batch.Record{ID: e.own, Source: e.source, Value: v}
 	}
-	if serial {
+	if len(records) > 1 && !d.setLanes(records) {
 		for i := range records {
 			records[i].Lane = oneLane
 		}
@@ -46,21 +41,48 @@ func (d *delivery[T]) engineRecords() []batch.Record {
 	return records
 }
 
-// lane returns the event's lane, and whether it is known. A panic of the user's function is the event's failure.
-func (d *delivery[T]) lane(e *event) (lane string, known bool) {
-	of := d.handler.options.Lane
-	if of == nil {
-		return View{e}.Group(), true
-	}
-	if e.problem != nil {
-		return "", true // it is never going to be handled
-	}
-	defer func() {
-		if !known {
-			e.unordered = &batch.PanicError{Value: recover(), Stack: debug.Stack()}
+// setLanes sets the records' lanes, and reports whether all are known. The user's function runs on a goroutine of its own,
+// which runtime.Goexit in it ends; another one goes on behind that event.
+func (d *delivery[T]) setLanes(records []batch.Record) bool {
+	if d.handler.options.Lane == nil {
+		for i := range records {
+			records[i].Lane = View{&d.events[i]}.Group()
 		}
+		return true
+	}
+	for next := 0; next < len(records); {
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			for next < len(records) {
+				e, r := &d.events[next], &records[next]
+				next++
+				d.setLane(e, r)
+			}
+		}()
+		<-ended
+	}
+	return !slices.ContainsFunc(d.events, func(e event) bool { return e.unordered != nil })
+}
+
+// setLane asks for an event's lane. A panic of the user's function is the event's failure.
+func (d *delivery[T]) setLane(e *event, r *batch.Record) {
+	if e.none {
+		return // it is nothing that anybody knows the order of
+	}
+	known := false
+	defer func() {
+		if known {
+			return
+		}
+		err := &batch.PanicError{Value: recover()}
+		if err.Value != nil {
+			err.Stack = debug.Stack()
+		}
+		e.unordered = err
 	}()
-	return of(View{e}), true
+	r.Lane = d.handler.options.Lane(View{e})
+	known = true
 }
 
 // Prepare names the event.
@@ -81,7 +103,8 @@ func (d *delivery[T]) Prepare(i int) (pipeline.Identity, error) {
 		if guard.Options().MissingKey == idempotency.MissingKeyRunsUnprotected {
 			return pipeline.Identity{}, nil
 		}
-		err = fmt.Errorf("eventbridge: event %.200q: %w", e.id, e.keyMissing())
+		_, missing := e.ownKey()
+		err = fmt.Errorf("eventbridge: event %.200q: %w", e.id, missing)
 	}
 	if h.options.DeadLetter != nil {
 		err = batch.Permanent(err) // nobody can count it, and it will not get better

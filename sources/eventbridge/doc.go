@@ -60,9 +60,9 @@
 //     transformer or a schedule's input make it. Detail is decoded from all of it. A payload that is one array of such data
 //     cannot be told from several events.
 //
-// A record of SQS, of a stream, of S3 or SNS, outside of metadata, is none, and neither is an event that has such Records:
-// it fails, so that a function behind the wrong source does not answer it with success. An empty array is an error as
-// well. An event with an id or source that is no string fails alone.
+// A record of SQS, of a stream, of S3 or SNS, outside of metadata, is none, and neither is an event that has such a record among
+// its Records, or the eventSourceARN of a stream's window: it fails, so that a function behind the wrong source does not
+// answer it with success. An empty array is an error as well. An event with an id or source that is no string fails alone.
 //
 // A detail that is a JSON string stands for its text, if a T of string is asked for, or if the text is an object or array:
 // see Options.Decode. A missing or malformed time is a zero time.
@@ -93,5 +93,6 @@
 // # Replays
 //
 // A replay from an archive delivers the events with their ids. Those that were done within the life of their keys, 31 hours by
-// default, do not run again; older ones do. Options.RunReplays makes all run again, once for each name of a replay.
+// default, do not run again; older ones do, unless Options.MaxAge gives them up. Options.RunReplays makes all run again, once
+// for each name of a replay and whatever their age.
 package eventbridge

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/oncekit/oncekit/sources/internal/envelope"
+	"github.com/oncekit/oncekit/sources/internal/eventkey"
 )
 
 // The members of SystemMetadata that are used here
@@ -70,6 +71,7 @@ type event struct {
 	source    string
 	own       string // EventBridge's own identity of it, as a key, empty: it has none
 	problem   error  // why it is no event
+	none      bool   // it is null, or another source's
 	unordered error  // why its lane is not known
 }
 
@@ -157,45 +159,39 @@ func holdsJSON(text string) bool {
 func (e *event) identify() (err error) {
 	switch {
 	case e.raw == "null":
+		e.none = true
 		return errors.New("eventbridge: event is null, want one")
 	case !e.enveloped && e.system == "":
 		if source := otherSource(e.detail); source != "" {
+			e.none = true
 			return fmt.Errorf("eventbridge: event is of event source %.100q, want one of EventBridge", source)
 		}
 	}
-	if e.id, err = e.identifier("id", e.members.id); err != nil {
-		return err
+	if err = e.nameFrom("id", e.members.id, "source", e.members.source); err == nil && e.system != "" {
+		err = e.nameFrom(systemID, envelope.Member(e.system, systemID), systemSource, envelope.Member(e.system, systemSource))
 	}
-	if e.source, err = e.identifier("source", e.members.source); err != nil || e.system == "" {
-		return err
+	if err != nil {
+		return fmt.Errorf("eventbridge: %w", err)
 	}
+	return nil
+}
+
+// nameFrom takes what the event has no id and source of yet from members, given by names and values.
+func (e *event) nameFrom(idName, id, sourceName, source string) (err error) {
 	if e.id == "" {
-		if e.id, err = e.identifier(systemID, envelope.Member(e.system, systemID)); err != nil {
+		if e.id, err = eventkey.Identifier(idName, id); err != nil {
 			return err
 		}
 	}
 	if e.source == "" {
-		e.source, err = e.identifier(systemSource, envelope.Member(e.system, systemSource))
+		e.source, err = eventkey.Identifier(sourceName, source)
 	}
 	return err
 }
 
-// identifier returns the text of a member that keys are made of. Null is none.
-func (e *event) identifier(name, value string) (string, error) {
-	text, ok := envelope.String(value)
-	switch {
-	case !ok && value != "" && value[0] != 'n':
-		return "", fmt.Errorf("eventbridge: %s is %s, want a string", name, envelope.KindOf(value))
-	case envelope.Broken(text):
-		// Two that differ there only would pass for one.
-		return "", fmt.Errorf("eventbridge: %s is %.100q, want text without broken characters", name, text)
-	}
-	return text, nil
-}
-
-// otherSource returns the event source of a record of a queue or stream, or of the first of an event's Records, or "" if
-// the data name none. A function that is behind another source by mistake must not take its records for data that were
-// published: an event source mapping would take the answer for success.
+// otherSource returns the event source of a record of a queue or stream, or of one of an event's Records, or the ARN that a
+// stream's window is of, or "" if the data name none. A function that is behind another source by mistake must not take its
+// records for data that were published: an event source mapping would take the answer for success.
 func otherSource(data string) string {
 	var records string
 	for name, value := range envelope.Members(data) {
@@ -203,18 +199,28 @@ func otherSource(data string) string {
 			records = value
 		} else if source := recordSource(name, value); source != "" {
 			return source
+		} else if arn := textOf(value); name == "eventSourceARN" && strings.HasPrefix(arn, "arn:") {
+			return arn
 		}
 	}
-	if records == "" || records[0] != '[' {
+	if !strings.HasPrefix(records, "[") {
 		return ""
 	}
-	for name, value := range envelope.Members(records[1:]) {
-		if source := recordSource(name, value); source != "" {
-			return source
-		}
-	}
-	return ""
+	var first firstSource
+	_ = envelope.Elements([]byte(records), &first) // of JSON that was read before
+	return string(first)
 }
+
+// firstSource is the event source of the first record that names one: an envelope.Visitor.
+type firstSource string
+
+func (s *firstSource) Member(name, value string) {
+	if *s == "" {
+		*s = firstSource(recordSource(name, value))
+	}
+}
+
+func (s *firstSource) End(string) {}
 
 // recordSource returns the event source that a member of a record names, or "". Others have an eventSource too, such as
 // CloudTrail, whose are domains.

@@ -4,10 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/oncekit/oncekit/idempotency"
+	"github.com/oncekit/oncekit/sources/internal/envelope"
+	"github.com/oncekit/oncekit/sources/internal/eventkey"
 	"github.com/oncekit/oncekit/sources/internal/payload"
 	"github.com/oncekit/oncekit/sources/internal/stream"
 )
@@ -23,10 +24,14 @@ func KeyOf[T any](key func(T) string) func(*Options) {
 	return func(o *Options) { o.detailKey = key }
 }
 
-// DetailSHA256 is a fingerprint for Options.Fingerprint: the hash of the detail's JSON, or of all data without an envelope.
-// JSON of the same value, but in other words, is another one.
+// DetailSHA256 is a fingerprint for Options.Fingerprint: the hash of the detail's JSON, or of all data without an envelope. Of
+// a JSON string it is the hash of the text, as with sqs.BodySHA256. JSON of the same value, but in other words, is another one.
 func DetailSHA256(v View) (string, error) {
-	sum := sha256.Sum256(v.RawDetail())
+	detail := v.RawDetail()
+	if text, ok := envelope.String(string(detail)); ok {
+		detail = []byte(text)
+	}
+	sum := sha256.Sum256(detail)
 	return hex.EncodeToString(sum[:]), nil
 }
 
@@ -75,62 +80,19 @@ func (o *Options) keyOfRun(e *event, key string) string {
 	return key
 }
 
-const (
-	schedulerSource = "aws.scheduler"
-	ruleSource      = "aws.events"
-	scheduledEvent  = "Scheduled Event" // the detail type of both
-
-	// schedulerKeyword begins what Scheduler replaces in an input
-	// (https://docs.aws.amazon.com/scheduler/latest/UserGuide/managing-schedule-context-attributes.html).
-	schedulerKeyword = "<aws.scheduler."
-)
-
-// schedulerInput is what a schedule's input has to be for the default key.
-const schedulerInput = `{"source":"<aws.scheduler.schedule-arn>","id":"<aws.scheduler.scheduled-time>",` +
-	`"detail-type":"Schedule","detail":{}}`
-
-// ownKey returns EventBridge's own identity of the event, or "" if it has none.
-//
-// The tick of a scheduled rule is named by the rule and the time, since the rule can fire more than once for it, with
-// another id.
-func (e *event) ownKey() string {
+// ownKey returns EventBridge's own identity of the event. The error is an idempotency.ErrKeyMissing that says why it has none.
+func (e *event) ownKey() (string, error) {
 	switch {
-	case e.isScheduled(schedulerSource), e.hasKeyword():
-		return ""
-	case e.isScheduled(ruleSource):
-		if rules, at := e.resourceNames(), timeOf(e.time); len(rules) == 1 && !at.IsZero() {
-			return idempotency.JoinKey(rules[0], at.UTC().Format(time.RFC3339Nano))
-		}
-	case e.source == "" && !e.enveloped:
-		return idempotency.JoinKey(systemID, e.id) // published as raw data, which have no source
+	case e.enveloped:
+		m := eventkey.Members{ID: e.id, Source: e.source, DetailType: e.detailType, Resources: e.resources, Time: e.time}
+		return m.Key()
+	case e.system == "":
+		return "", fmt.Errorf("%w: data without an envelope, which has detail-type, source and detail, have no id, want %s, "+
+			"or a subscriber that delivers them WITH_METADATA", idempotency.ErrKeyMissing, eventkey.Own)
+	case e.id == "":
+		return "", fmt.Errorf("%w: the metadata have no %s, want one, or %s", idempotency.ErrKeyMissing, systemID, eventkey.Own)
+	case e.source == "":
+		return idempotency.JoinKey(systemID, e.id), nil // published as raw data, which have no source
 	}
-	return idempotency.JoinKey(e.source, e.id)
-}
-
-func (e *event) isScheduled(source string) bool {
-	return e.enveloped && e.source == source && e.detailTypeText() == scheduledEvent
-}
-
-// hasKeyword reports whether a keyword of Scheduler stands where its value should. It would be the same key for ever.
-func (e *event) hasKeyword() bool {
-	return strings.Contains(e.id, schedulerKeyword) || strings.Contains(e.source, schedulerKeyword)
-}
-
-// keyMissing says why the event has no identity, and what to do about it.
-func (e *event) keyMissing() error {
-	reason := "the envelope has no id, want one, or a key of your own by KeyOf or Options.Key"
-	switch {
-	case e.isScheduled(schedulerSource):
-		reason = "Scheduler's default input has nothing that is the same at every attempt, want " + schedulerInput +
-			" as the schedule's input, or a key of your own by KeyOf or Options.Key"
-	case e.hasKeyword():
-		reason = fmt.Sprintf("Scheduler did not replace a keyword in source %.200q and id %.200q, want "+
-			"<aws.scheduler.schedule-arn> and <aws.scheduler.scheduled-time>", e.source, e.id)
-	case !e.enveloped:
-		reason = "data without an envelope, which has detail-type, source and detail, have no id, want a key of your own by " +
-			"KeyOf or Options.Key, or a subscriber that delivers them WITH_METADATA"
-	case e.id != "":
-		reason = "the envelope has no source, want one, or a key of your own by KeyOf or Options.Key"
-	}
-	return fmt.Errorf("%w: %s", idempotency.ErrKeyMissing, reason)
+	return idempotency.JoinKey(e.source, e.id), nil
 }

@@ -2,6 +2,8 @@ package eventbridge_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"testing"
 
@@ -30,6 +32,9 @@ func TestOwnKey(t *testing.T) {
 		{"a scheduled rule, another tick", change(tick, "18:00:00Z", "19:00:00Z"), ruleARN + "#2026-09-23T19:00:00Z", ""},
 		{"a scheduled rule without a time", change(tick, "18:00:00Z", "six"), "aws.events#cdc73f9d-aea9-11e3-9d5a-835b769c0d9c", ""},
 		{"a scheduled rule without resources", change(tick, `["`+ruleARN+`"]`, `[]`), "aws.events#cdc73f9d-aea9-11e3-9d5a-835b769c0d9c", ""},
+		{"a scheduled rule, an empty one", change(tick, ruleARN, ""), "aws.events#cdc73f9d-aea9-11e3-9d5a-835b769c0d9c", ""},
+		{"a scheduled rule, a broken one", change(tick, ruleARN, "a\xff"), "aws.events#cdc73f9d-aea9-11e3-9d5a-835b769c0d9c", ""},
+		{"a scheduled rule without an id", change(tick, `"id":`, `"other":`), ruleARN + "#2026-09-23T18:00:00Z", ""},
 		{"Scheduler's input", templated, schedule + "#2026-09-23T18:00:00Z", ""},
 
 		{"Scheduler", scheduled, "", `Scheduler's default input has nothing that is the same at every attempt, want ` +
@@ -43,6 +48,8 @@ func TestOwnKey(t *testing.T) {
 		{"id null", change(event, `"`+uuid(1)+`"`, "null"), "", "the envelope has no id, want one"},
 		{"an empty source", change(event, "com.example.orders", ""), "", "the envelope has no source, want one"},
 		{"raw", `{"id":"o1"}`, "", "data without an envelope, which has detail-type, source and detail, have no id"},
+		{"with metadata without an id", change(withMetadata(2, `{"id":"o1"}`, "g"), `"aws:EventId"`, `"other"`), "",
+			"the metadata have no aws:EventId, want one, or a key of your own by KeyOf or Options.Key"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w, r := &worker{}, &results{}
@@ -132,6 +139,41 @@ func TestFingerprint(t *testing.T) {
 	wantFailed(t, t.Context(), h, []byte(placed(2, "o1")), 1, 1, idempotency.ErrFingerprintMismatch.Error())
 	wantDone(t, t.Context(), h, []byte(placed(1, "o1")))
 	w.wantOrder(t, "o1")
+}
+
+// A detail that is a JSON string stands for its text, in the fingerprint too.
+func TestDetailSHA256(t *testing.T) {
+	sum := func(text string) string {
+		sum := sha256.Sum256([]byte(text))
+		return hex.EncodeToString(sum[:])
+	}
+	const detail = `{"id":"o1","amount":1}`
+	for _, test := range []struct{ name, event, want string }{
+		{"an object", placed(1, "o1"), sum(detail)},
+		{"a string", change(placed(1, "o1"), detail, quote(detail)), sum(detail)},
+		{"an escaped string", change(placed(1, "o1"), detail, `"\u0061"`), sum("a")},
+		{"raw", `{"a": 1}`, sum(`{"a": 1}`)},
+		{"none", change(placed(1, "o1"), `,"detail":`+detail, ""), sum("")},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var got []string
+			h, err := eventbridge.NewHandler(func(context.Context, *eventbridge.Event[any]) error { return nil }, func(o *eventbridge.Options) {
+				o.Idempotency, o.Logger = newGuard(t, idempotency.NewMemoryStore()), discard
+				o.Key = func(v eventbridge.View) (string, error) {
+					fingerprint, err := eventbridge.DetailSHA256(v)
+					got = append(got, fingerprint)
+					return "k", err
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = h.Invoke(t.Context(), []byte(test.event)) // one without a detail fails
+			if len(got) == 0 || got[0] != test.want {
+				t.Errorf("fingerprints are %v, want %s first", got, test.want)
+			}
+		})
+	}
 }
 
 func runReplays(o *eventbridge.Options) { o.RunReplays = true }

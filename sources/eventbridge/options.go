@@ -53,18 +53,21 @@ type Options struct {
 	Decode func(detail []byte, v any) error
 
 	// Lane returns the order that an event of an array is kept in: those with the same lane run one at a time, in the
-	// order of the array, and not behind one that failed. Events with an empty lane are free. Nil means the event group,
+	// order of the array, and not behind one that failed. It is asked for events that are going to fail too, such as one
+	// whose id is no string, but not for null and for another source's records. Events with an empty lane are free. Nil means the event group,
 	// which events have that are delivered with metadata.
 	Lane func(v View) string
 
 	// RunReplays makes replayed events run again: the replay's name becomes a part of their keys, KeyOf's and Key's too.
 	// By default an event that is replayed while its key lives is recognised, and does not run. Replays of a custom event
-	// bus have no names and show in events with metadata only; all of one key's life pass for the same.
+	// bus have no names and show in events with metadata only; all of one key's life pass for the same. MaxAge does not hold
+	// for a replay that runs again.
 	RunReplays bool
 
 	// MaxAge is how old an event may be when its handler is about to start. An older one is given up with ErrTooOld: it
 	// goes to DeadLetter, and fails with that error where there is none. The age counts from when a custom event bus took
-	// the event in, or from the envelope's time; an event with neither has none. 0 means no limit.
+	// the event in, or from the envelope's time; an event with neither has none. A replay is as old as its event, but
+	// for one that RunReplays makes run again there is no limit. 0 means no limit.
 	MaxAge time.Duration
 
 	detailKey any // a func(T) string, see KeyOf
@@ -91,9 +94,9 @@ func (o *Options) validate() error {
 	return errors.Join(errs...)
 }
 
-// tooOld returns an error if the event is older than MaxAge.
+// tooOld returns an error if the event is older than MaxAge. A replay that is to run again is meant to be old.
 func (o *Options) tooOld(e *event) error {
-	if o.MaxAge == 0 {
+	if o.MaxAge == 0 || (o.RunReplays && e.replay() != "") {
 		return nil
 	}
 	at := e.at()

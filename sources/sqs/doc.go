@@ -60,5 +60,7 @@
 // configuration is batch.Ignored: no handler runs and nothing fails.
 //
 // The messageId is that of the last hop, and a fan-out or a redrive makes another. SNSMessageID, EventBridgeID and
-// S3ObjectKey are keys for Options.Key that name the event itself, on whichever way it comes.
+// S3ObjectKey are keys for Options.Key that name the event itself, on whichever way it comes. S3ObjectKey also names what S3
+// sends by EventBridge, whose detail is no S3 event: unwrap EventBridge, and not S3, for that. Where S3 is unwrapped it is the
+// only one of the three, since the records of one S3 event share all that is around them: the other two are then missing.
 package sqs

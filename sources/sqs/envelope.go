@@ -3,6 +3,7 @@ package sqs
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/oncekit/oncekit/sources/internal/envelope"
 )
@@ -20,8 +21,9 @@ const (
 	// it, such a message fails.
 	SNS Envelope = iota + 1
 
-	// SNSOrRaw is SNS for a queue that gets both, be it while raw message delivery is being switched on or off: a body that
-	// is no notification is taken as it is. What a publisher sends raw and in the form of a notification is opened like one.
+	// SNSOrRaw is SNS for a queue that gets both, be it while raw message delivery is being switched on or off: a body is
+	// taken as it is, unless it is an object whose Type is "Notification" or one of SNS's confirmations. That must be a
+	// notification, and fails otherwise, as with SNS, even if a publisher sent it raw.
 	SNSOrRaw
 
 	// EventBridge is an event of an EventBridge bus, with its members detail-type, source and detail
@@ -154,14 +156,25 @@ func (o *object) open(e Envelope) (inside string, err error) {
 	if err := wantStrings("Type", o.typ, "TopicArn", o.topicARN, "MessageId", o.messageID, "Message", o.message); err != nil {
 		return "", err
 	}
-	switch text(o.typ) {
-	case "Notification":
+	switch typ := text(o.typ); {
+	case typ == notificationType:
 		return o.message, nil
-	case "SubscriptionConfirmation", "UnsubscribeConfirmation":
+	case slices.Contains(confirmationTypes, typ):
 		return "", errors.New(`its Type is that of a confirmation, want "Notification"`)
 	default:
 		return "", errors.New(`its Type is another string, want "Notification"`)
 	}
+}
+
+const notificationType = "Notification"
+
+// confirmationTypes are those of what SNS sends to have a subscription, or its end, confirmed.
+var confirmationTypes = []string{"SubscriptionConfirmation", "UnsubscribeConfirmation"}
+
+// isOfSNS reports whether the object is from SNS, as far as its Type tells, if that was found before the object was cut off.
+func (o *object) isOfSNS() bool {
+	typ, _ := envelope.String(o.typ)
+	return typ == notificationType || slices.Contains(confirmationTypes, typ)
 }
 
 // wantStrings checks members, given by names and values. Its error shows no values.

@@ -83,6 +83,8 @@ func TestUnwrap(t *testing.T) {
 		{"SNS or raw, raw", []sqs.Envelope{sqs.SNSOrRaw}, body, body},
 		{"SNS or raw, raw and like a notification", []sqs.Envelope{sqs.SNSOrRaw},
 			notification(body, members{"Type": "notification"}), notification(body, members{"Type": "notification"})},
+		{"SNS or raw, raw of another Type", []sqs.Envelope{sqs.SNSOrRaw}, `{"Type":"Order","id":"o1"}`, `{"Type":"Order","id":"o1"}`},
+		{"SNS or raw, raw with a Type that is no string", []sqs.Envelope{sqs.SNSOrRaw}, `{"Type":{},"id":"o1"}`, `{"Type":{},"id":"o1"}`},
 		{"EventBridge", []sqs.Envelope{sqs.EventBridge}, published(body), `{"id":"o1","amount":7,"note":"\"é\\"}`},
 		{"EventBridge with a string as detail", []sqs.Envelope{sqs.EventBridge},
 			published("{}", members{"detail": body}), body},
@@ -171,6 +173,7 @@ func TestUnwrapOnlyOnRequest(t *testing.T) {
 func TestUnwrapFails(t *testing.T) {
 	const secret = `{"SECRET":"SECRET"}`
 	sns, eventBridge, s3 := []sqs.Envelope{sqs.SNS}, []sqs.Envelope{sqs.EventBridge}, []sqs.Envelope{sqs.S3}
+	snsOrRaw := []sqs.Envelope{sqs.SNSOrRaw}
 	for _, test := range []struct {
 		name   string
 		unwrap []sqs.Envelope
@@ -194,6 +197,15 @@ func TestUnwrapFails(t *testing.T) {
 		{"SNS, subscription", sns, notification("SECRET", members{"Type": "SubscriptionConfirmation", "Token": "SECRET"}),
 			`Type is that of a confirmation, want "Notification"`},
 		{"SNS, other case", sns, strings.ReplaceAll(notification("SECRET"), `"Message"`, `"message"`), `Message is missing`},
+
+		{"SNS or raw, Message a number", snsOrRaw, notification("", members{"Message": 7}),
+			`sqs: body of message "m2" is no SNS notification: Message is a number, want a string`},
+		{"SNS or raw, cut off", snsOrRaw, `{"Type":"Notification","Message":"SECRET`, `is no SNS notification: event is not JSON: unexpected EOF`},
+		{"SNS or raw, Message missing", snsOrRaw, notification("SECRET", members{"Message": nil}), `Message is missing, want a string`},
+		{"SNS or raw, TopicArn missing", snsOrRaw, notification("SECRET", members{"TopicArn": nil}), `TopicArn is missing, want a string`},
+		{"SNS or raw, subscription", snsOrRaw, notification("SECRET", members{"Type": "SubscriptionConfirmation", "Token": "SECRET"}),
+			`Type is that of a confirmation, want "Notification"`},
+		{"SNS or raw, end of a subscription", snsOrRaw, `{"Type":"UnsubscribeConfirmation"}`, `TopicArn is missing, want a string`},
 
 		{"EventBridge, plain", eventBridge, secret, `sqs: body of message "m2" is no EventBridge event: detail is missing`},
 		{"EventBridge, SNS", eventBridge, notification("SECRET"), `is no EventBridge event: detail is missing, want a value`},

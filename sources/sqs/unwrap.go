@@ -86,14 +86,15 @@ func appendUnwrapped(records []record, r record, unwrap []Envelope) []record {
 		}
 		var o object
 		err := o.parse(*buffer)
-		if err == nil {
+		raw := e == SNSOrRaw && !o.isOfSNS()
+		if err == nil && !raw {
 			var inside string
 			if inside, err = o.open(e); err == nil {
 				in.layers = append(in.layers, layer{e.opened(), o.raw})
 				in.value, place = inside, e.member()+" in the body"
 			}
 		}
-		if err != nil && e != SNSOrRaw {
+		if err != nil && !raw {
 			r.problem = r.noEnvelope(place, e, err)
 			return append(records, r)
 		}
