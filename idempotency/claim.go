@@ -22,7 +22,6 @@ type Claim struct {
 	end      time.Time // when the lease ends, by time.Now
 
 	replayed bool
-	tookOver bool
 	data     []byte
 	context  claimContext
 }
@@ -151,14 +150,14 @@ func ceilSecond(t time.Time) time.Time {
 }
 
 // refused decides what the entry means that stands in the way of the claim.
-func (c *Claim) refused(entry *Entry) error {
+func (c *Claim) refused(entry *Entry) (EventKind, error) {
 	if entry.Fingerprint != "" && c.request.Fingerprint != "" && entry.Fingerprint != c.request.Fingerprint {
-		return fmt.Errorf("%w: %q", ErrFingerprintMismatch, c.name())
+		return EventMismatch, fmt.Errorf("%w: %q", ErrFingerprintMismatch, c.name())
 	}
 	switch entry.Status {
 	case Completed:
 		c.replayed, c.data = true, entry.Data
-		return nil
+		return EventReplayed, nil
 	case InProgress:
 		// Both limits are strict, the one in milliseconds, the other in seconds.
 		free := entry.Lease.Add(c.guard.skew + time.Millisecond)
@@ -168,9 +167,9 @@ func (c *Claim) refused(entry *Entry) error {
 		}
 		now := time.Now()
 		held.Free = now.Add(max(free.Sub(c.guard.now()), 0))
-		return held
+		return EventInProgress, held
 	default:
-		return fmt.Errorf("idempotency: claim of %q was refused by an entry that is %v, want %v or %v",
+		return EventClaimFailed, fmt.Errorf("idempotency: claim of %q was refused by an entry that is %v, want %v or %v",
 			c.name(), entry.Status, InProgress, Completed)
 	}
 }
@@ -183,15 +182,17 @@ func (c *Claim) refused(entry *Entry) error {
 // whether the completion was stored. In no case may the claim be released then.
 //
 // The context is one of Detach's, or another that outlives the work's.
-func (c *Claim) Complete(ctx context.Context, data []byte) error { return c.complete(ctx, data, nil) }
+func (c *Claim) Complete(ctx context.Context, data []byte) error {
+	return c.complete(ctx, EventCompleted, data, nil)
+}
 
 // complete is Complete. If the completion is stored, it returns notStored, which says why data is missing.
-func (c *Claim) complete(ctx context.Context, data []byte, notStored error) error {
+func (c *Claim) complete(ctx context.Context, succeeded EventKind, data []byte, notStored error) error {
 	if c.key == "" {
 		return nil
 	}
 	now := c.guard.now()
-	return c.settle(ctx, EventCompleted, func() error {
+	return c.settle(ctx, "completion", succeeded, func() error {
 		err := c.guard.store.Complete(ctx, CompleteRequest{
 			Key: c.key, Owner: c.owner, Now: now, Expiry: ceilSecond(now.Add(c.expiry())), Data: data,
 		})
@@ -212,11 +213,21 @@ func (c *Claim) ReleaseUnstarted(ctx context.Context) error {
 	return c.settleRelease(ctx, EventUnstarted)
 }
 
+// GiveUp settles the claim of work that has failed for good and was put elsewhere, such as into a dead-letter queue. If
+// done is true it does as Complete does, so that the work is not tried again under its key. Otherwise it does as Release
+// does, so that it can be tried again from where it was put. Its errors are theirs.
+func (c *Claim) GiveUp(ctx context.Context, done bool) error {
+	if done {
+		return c.complete(ctx, EventGivenUp, nil, nil)
+	}
+	return c.settleRelease(ctx, EventGivenUp)
+}
+
 func (c *Claim) settleRelease(ctx context.Context, released EventKind) error {
 	if c.key == "" {
 		return nil
 	}
-	return c.settle(ctx, released, func() error { return c.release(ctx, released == EventUnstarted) })
+	return c.settle(ctx, "release", released, func() error { return c.release(ctx, released == EventUnstarted) })
 }
 
 func (c *Claim) release(ctx context.Context, unstarted bool) error {
@@ -238,13 +249,9 @@ func (c *Claim) giveBack(ctx context.Context) error {
 	return nil
 }
 
-// settle does what settles the claim, and tells the hooks what became of it. If it succeeds, that is an event of the kind
-// succeeded.
-func (c *Claim) settle(ctx context.Context, succeeded EventKind, f func() error) error {
-	what := "release"
-	if succeeded == EventCompleted {
-		what = "completion"
-	}
+// settle does what settles the claim, a completion or release, and tells the hooks what became of it. If it succeeds, that
+// is an event of the kind succeeded.
+func (c *Claim) settle(ctx context.Context, what string, succeeded EventKind, f func() error) error {
 	if len(c.guard.options.Hooks) == 0 {
 		return c.try(ctx, what, f)
 	}

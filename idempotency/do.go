@@ -106,7 +106,7 @@ func finish[R any](ctx context.Context, claim *Claim, value *R) (unrecorded bool
 	data, notStored := encodeResult(value)
 	detached, cancel := Detach(ctx)
 	defer cancel()
-	err = claim.complete(detached, data, notStored)
+	err = claim.complete(detached, EventCompleted, data, notStored)
 	switch {
 	case err == nil:
 		return false, nil

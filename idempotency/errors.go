@@ -28,6 +28,10 @@ var (
 	// cannot be replayed: it was too large, or it could not be encoded.
 	ErrResultNotStored = errors.New("idempotency: result is not stored")
 
+	// ErrResultInvalid means that the work is done and recorded as done, but that what is stored as its result is not a
+	// valid one, so it cannot be replayed: it is of another type, or the store has changed it.
+	ErrResultInvalid = errors.New("idempotency: stored result is not valid")
+
 	// ErrStoreFull means that a bounded store has no room for another claim.
 	ErrStoreFull = errors.New("idempotency: store is full")
 

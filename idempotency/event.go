@@ -10,10 +10,12 @@ import (
 //
 // Each call of Guard.Claim is one of the kinds from EventClaimed to EventKeyMissing. Each claim that EventClaimed or
 // EventTakenOver told of ends as one of the others, from EventCompleted on, unless its worker dies or never settles it.
+// Those of Guard.TellMismatch come without a call of Claim.
 type EventKind uint8
 
 const (
-	// EventClaimed: the key was free, and the work is the caller's. The work begins.
+	// EventClaimed: the key was free, and the work is the caller's to begin. If it does not begin after all, since the
+	// batch's time is over by then or the hooks took too long, EventUnstarted follows.
 	EventClaimed EventKind = iota + 1
 	// EventTakenOver is EventClaimed for a key whose last claim was neither completed nor released before its lease
 	// ended: a worker crashed, or was too slow. Its work may have been done in part, or in full.
@@ -21,7 +23,8 @@ const (
 	// EventUnprotected: the work has no key, and begins without a claim, as Options.MissingKey wants. How it ends is not
 	// told.
 	EventUnprotected
-	// EventReplayed: the work is done already, and does not run.
+	// EventReplayed: the work is done already, and does not run. It is told before the stored result is decoded, and also
+	// where that fails, or there is none, or WrapOptions.Replayed returns an error.
 	EventReplayed
 	// EventInProgress: another worker holds the key. Err is an *InProgressError. Work that waits for the key looks at it
 	// again and again, and each look is an event of its own: see Event.Poll.
@@ -47,12 +50,15 @@ const (
 	// EventLost: the work is done, but the claim was someone else's by then, or gone: it may have been done twice. Err is
 	// ErrClaimLost.
 	EventLost
-	// EventReleased: the work has failed, or was given up, and its key is free again.
+	// EventReleased: the work has failed, and its key is free again.
 	EventReleased
+	// EventGivenUp: the work has failed for good, and was put elsewhere, such as into a dead-letter queue: see
+	// Claim.GiveUp. A source's own key is recorded as done then; a business key is free again.
+	EventGivenUp
 	// EventUnstarted: the work was not begun under its claim, and its key is free again.
 	EventUnstarted
-	// EventReleaseFailed: the work has failed or was not begun, and the store did not take the release. The key may stay
-	// held until its lease ends. Err is ErrClaimLost if it is someone else's already.
+	// EventReleaseFailed: the work has failed, was given up or was not begun, and the store did not say that it has taken
+	// that. The key may stay held until its lease ends. Err is ErrClaimLost if it is someone else's already.
 	EventReleaseFailed
 )
 
@@ -60,7 +66,7 @@ var eventNames = [...]string{
 	EventClaimed: "claimed", EventTakenOver: "taken over", EventUnprotected: "unprotected", EventReplayed: "replayed",
 	EventInProgress: "in progress", EventMismatch: "mismatch", EventTooLate: "too late", EventClaimFailed: "claim failed",
 	EventKeyMissing: "key missing", EventCompleted: "completed", EventResultNotStored: "result not stored",
-	EventUnrecorded: "unrecorded", EventLost: "lost", EventReleased: "released", EventUnstarted: "unstarted",
+	EventUnrecorded: "unrecorded", EventLost: "lost", EventReleased: "released", EventGivenUp: "given up", EventUnstarted: "unstarted",
 	EventReleaseFailed: "release failed",
 }
 
@@ -83,8 +89,10 @@ type Event struct {
 	Owner string
 	// Attempt is the number of this attempt, from 1, or 0 if nobody counts.
 	Attempt int
-	// Poll is Request.Poll: how often this work has looked at its key before. Work that waits is counted once by counting
-	// the events with Poll 0.
+	// Poll is Request.Poll: how often this work has looked at its key before. To count work that waits once, leave out
+	// the events of EventInProgress with Poll above 0, and no others: any other kind is what the wait has come to. So
+	// those of EventInProgress with Poll 0, less those of the other kinds up to EventKeyMissing with Poll above 0, are
+	// the work that gave up waiting, and that which still waits.
 	Poll int
 	// Err is the error that the call returned, or that Do has logged. It is nil where nothing went wrong.
 	Err error
@@ -93,14 +101,17 @@ type Event struct {
 // Hook is told of all that happens under a guard: by Do, Wrap and the sources, and by whoever calls Guard.Claim.
 //
 // OnIdempotency is called on the goroutine that does the work, after the store has answered and before the call that asked
-// returns. So it is safe for concurrent use, and quick: one that blocks uses up the lease. A panic in it is logged and goes
-// no further.
+// returns. So it must be safe for concurrent use, and quick: one that blocks uses up the lease, and work whose time is over
+// when its hooks return does not begin. A panic in it is logged and goes no further. runtime.Goexit is not held back: it
+// ends the goroutine that does the work, and leaves a key that was just claimed held until its lease ends.
+//
+// A hook may use its own guard with its own context, or one derived from it. The guard's hooks are not told of that.
 //
 // The context is that of the call, with its values. It may have ended; that of a completion or release is one that
 // outlives the work's. FromContext does not find the claim in it: the event says what there is to know.
 //
-// A record that equals another of its batch is no business of the guard's, and neither is one that was refused before it
-// was to be claimed; batch.OnRecordFinished tells of each record.
+// A record that equals another of its batch is no business of the guard's, unless its payload is another, which is told as
+// EventMismatch. Neither is one that was refused before it was to be claimed. batch.OnRecordFinished tells of each record.
 type Hook interface {
 	OnIdempotency(ctx context.Context, e Event)
 }
@@ -114,8 +125,15 @@ func (f HookFunc) OnIdempotency(ctx context.Context, e Event) { f(ctx, e) }
 // errStorePanicked is what a hook is told of a store that did not even return an error.
 var errStorePanicked = errors.New("idempotency: store panicked")
 
+// insideHook marks the contexts that a guard's hooks get, so that a hook which uses the guard is not told of itself.
+type insideHook struct{ guard *Guard }
+
 // tell calls the hooks.
 func (c *Claim) tell(ctx context.Context, kind EventKind, err error) {
+	if len(c.guard.options.Hooks) == 0 || ctx.Value(insideHook{c.guard}) != nil {
+		return
+	}
+	ctx = context.WithValue(ctx, insideHook{c.guard}, true)
 	e := Event{
 		Kind: kind, Namespace: c.guard.namespace, Key: c.name(), Owner: c.owner,
 		Attempt: c.attempt, Poll: c.request.Poll, Err: err,
@@ -132,30 +150,6 @@ func (c *Claim) call(ctx context.Context, hook Hook, e Event) {
 		}
 	}()
 	hook.OnIdempotency(ctx, e)
-}
-
-// claimEvent is the kind of a call of Guard.Claim that returned err.
-func (c *Claim) claimEvent(err error) EventKind {
-	switch {
-	case err == nil && c.replayed:
-		return EventReplayed
-	case err == nil && c.key == "":
-		return EventUnprotected
-	case err == nil && c.tookOver:
-		return EventTakenOver
-	case err == nil:
-		return EventClaimed
-	case c.key == "":
-		return EventKeyMissing
-	case errors.Is(err, ErrLeaseTooShort): // first: the store's error, or the context's cause, is beside it
-		return EventTooLate
-	case errors.Is(err, ErrInProgress):
-		return EventInProgress
-	case errors.Is(err, ErrFingerprintMismatch):
-		return EventMismatch
-	default:
-		return EventClaimFailed
-	}
 }
 
 // settleEvent is the kind of a completion or release that returned err, and would have been succeeded without one.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/oncekit/oncekit/idempotency"
 )
@@ -83,6 +85,9 @@ func TestEvents(t *testing.T) {
 		{"fails", &faultStore{}, "k", nil, nil, fails, prefix + "released", nil},
 		{"fails, and runs after that", &faultStore{}, "k", func(o *idempotency.Options) { o.CountAttempts = true },
 			[]call{doOf(fails)}, works, prefix + "completed", nil},
+		{"store's own errors are not the guard's", &faultStore{onClaim: refuse(fmt.Errorf("inner: %w", errors.Join(
+			idempotency.ErrInProgress, idempotency.ErrFingerprintMismatch, idempotency.ErrLeaseTooShort)))}, "k", nil, nil, works,
+			"claim failed", idempotency.ErrInProgress},
 		{"claim throttled", &faultStore{onClaim: refuse(errThrottled)}, "k", nil, nil, works, "claim failed", errThrottled},
 		{"store full", &faultStore{onClaim: refuse(idempotency.ErrStoreFull)}, "k", nil, nil, works,
 			"claim failed", idempotency.ErrStoreFull},
@@ -161,6 +166,39 @@ func wait(d time.Duration) func(*idempotency.Options) {
 }
 
 func unprotected(o *idempotency.Options) { o.MissingKey = idempotency.MissingKeyRunsUnprotected }
+
+// The example's counts, and what the doc comment of Event.Poll says of them: whoever waits is counted once, by what that
+// has come to.
+func TestCountsOfWaiting(t *testing.T) {
+	for _, gaveUp := range []int{0, 1} {
+		synctest.Test(t, func(t *testing.T) {
+			counts, waited := &outcomes{count: map[idempotency.EventKind]int{}}, 0
+			g := newGuard(t, &faultStore{}, wait(time.Minute), hooks(counts, idempotency.HookFunc(
+				func(_ context.Context, e idempotency.Event) {
+					if e.Kind != idempotency.EventInProgress && e.Kind <= idempotency.EventKeyMissing && e.Poll > 0 {
+						waited++
+					}
+				})))
+			held, err := g.Claim(t.Context(), idempotency.Request{Key: "k"})
+			wantErr(t, err)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			want := map[idempotency.EventKind]int{idempotency.EventClaimed: 1, idempotency.EventInProgress: 1}
+			if gaveUp == 0 {
+				time.AfterFunc(time.Second, func() { wantErr(t, held.Release(t.Context())) })
+				want[idempotency.EventClaimed] = 2
+				want[idempotency.EventReleased], want[idempotency.EventCompleted] = 1, 1
+			}
+			_, _ = idempotency.Do(ctx, g, "k", returns(1, nil))
+			if diff := cmp.Diff(want, counts.count); diff != "" {
+				t.Errorf("counts (-want +got):\n%s", diff)
+			}
+			if got := counts.count[idempotency.EventInProgress] - waited; got != gaveUp {
+				t.Errorf("%d gave up waiting, want %d", got, gaveUp)
+			}
+		})
+	}
+}
 
 // What is in an event: enough to join the events of one claim, and no key that must not be shown.
 func TestEventFields(t *testing.T) {
@@ -287,6 +325,7 @@ func TestEventsOfPanickingStore(t *testing.T) {
 	}{
 		{&faultStore{onClaim: panics}, nil, "claim failed"},
 		{&faultStore{onClaim: panics, onRelease: panics}, nil, "claim failed"},
+		{&faultStore{onClaim: refuse(errThrottled), onRelease: panics}, nil, "claim failed"},
 		{&faultStore{onComplete: panics}, nil, "claimed, unrecorded"},
 		{&faultStore{onRelease: panics}, failure, "claimed, release failed"},
 	} {
@@ -330,10 +369,17 @@ func TestHooksOption(t *testing.T) {
 	if diff := cmp.Diff(want, errorText(err)); diff != "" {
 		t.Errorf("error (-want +got):\n%s", diff)
 	}
+	_, err = idempotency.New("orders", idempotency.NewMemoryStore(), hooks((*recorder)(nil), idempotency.HookFunc(nil)))
+	want = "idempotency: Options.Hooks[0] is a nil *idempotency_test.recorder, want a Hook\n" +
+		"idempotency: Options.Hooks[1] is a nil idempotency.HookFunc, want a Hook"
+	if diff := cmp.Diff(want, errorText(err)); diff != "" {
+		t.Errorf("error (-want +got):\n%s", diff)
+	}
 	var r recorder
 	list := []idempotency.Hook{&r}
 	g := newGuard(t, idempotency.NewMemoryStore(), hooks(list...))
 	list[0] = nil
+	g.Options().Hooks[0] = nil
 	_, err = idempotency.Do(t.Context(), g, "k", returns(1, nil))
 	wantErr(t, err)
 	if diff := cmp.Diff("claimed, completed", r.take()); diff != "" {
@@ -341,7 +387,120 @@ func TestHooksOption(t *testing.T) {
 	}
 }
 
-// Hooks cost no allocation, where there is one and where there is none.
+// Work that was given up is told as that, whatever becomes of its key.
+func TestEventsOfGivingUp(t *testing.T) {
+	for _, test := range []struct {
+		done  bool
+		store *faultStore
+		want  string
+		entry idempotency.Status
+		err   error
+	}{
+		{true, &faultStore{}, "claimed, given up", idempotency.Completed, nil},
+		{false, &faultStore{}, "claimed, given up", idempotency.Absent, nil},
+		{true, &faultStore{onComplete: refuse(errThrottled)}, "claimed, release failed", idempotency.InProgress, errThrottled},
+		{false, &faultStore{onRelease: refuse(errThrottled)}, "claimed, release failed", idempotency.InProgress, errThrottled},
+	} {
+		var r recorder
+		c, err := newGuard(t, test.store, hooks(&r)).Claim(t.Context(), idempotency.Request{Key: "k"})
+		wantErr(t, err)
+		if err := c.GiveUp(t.Context(), test.done); !errors.Is(err, test.err) {
+			t.Errorf("done %t: error is %v, want %v", test.done, err, test.err)
+		}
+		if entry, _ := test.store.Get("orders#k"); entry.Status != test.entry {
+			t.Errorf("done %t: entry is %v, want %v", test.done, entry.Status, test.entry)
+		}
+		if diff := cmp.Diff(test.want, r.take()); diff != "" {
+			t.Errorf("done %t: events (-want +got):\n%s", test.done, diff)
+		}
+	}
+}
+
+// A mismatch that somebody else has seen is told with the key as it is stored.
+func TestTellMismatch(t *testing.T) {
+	var r recorder
+	g := newGuard(t, idempotency.NewMemoryStore(), hooks(&r), func(o *idempotency.Options) { o.HashKeys = true })
+	g.TellMismatch(t.Context(), idempotency.Request{Key: "k", Attempt: 2}, idempotency.ErrFingerprintMismatch)
+	want := []idempotency.Event{{
+		Kind: idempotency.EventMismatch, Namespace: "orders", Key: strings.TrimPrefix(hashed("k"), "orders#"), Attempt: 2,
+		Err: idempotency.ErrFingerprintMismatch,
+	}}
+	if diff := cmp.Diff(want, r.events, cmpopts.EquateErrors()); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+// Work whose hooks take longer than its lease does not begin, so that it does not run beside the next owner's.
+func TestSlowHook(t *testing.T) {
+	for _, ends := range []bool{false, true} { // the lease, or the caller's context
+		synctest.Test(t, func(t *testing.T) {
+			var r recorder
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			slow := idempotency.HookFunc(func(_ context.Context, e idempotency.Event) {
+				switch {
+				case e.Kind != idempotency.EventClaimed:
+				case ends:
+					cancel()
+				default:
+					time.Sleep(idempotency.DefaultLease)
+				}
+			})
+			store := &faultStore{}
+			g := newGuard(t, store, hooks(slow, &r))
+			_, err := idempotency.Do(ctx, g, "k", forbidden[int](t))
+			wantErr(t, err, idempotency.ErrLeaseTooShort)
+			if claim, err := g.Claim(ctx, idempotency.Request{Key: "l"}); claim != nil || err == nil {
+				t.Errorf("claim is %v, error %v, want an error alone", claim, err)
+			}
+			for _, key := range []string{"orders#k", "orders#l"} {
+				if entry, held := store.Get(key); held {
+					t.Errorf("entry of %s is %+v, want none", key, entry)
+				}
+			}
+			want := "claimed, unstarted, claimed, unstarted"
+			if ends {
+				want = "claimed, unstarted, too late"
+			}
+			if diff := cmp.Diff(want, r.take()); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A hook may use its guard: it is not told of that, however it comes by it, but hooks of other guards are.
+func TestHookUsesItsGuard(t *testing.T) {
+	var (
+		own, other   recorder
+		guard, inner *idempotency.Guard
+	)
+	calls := 0
+	once := func(ctx context.Context, g *idempotency.Guard, key string) {
+		if calls++; calls > 100 {
+			return // the events will say it
+		}
+		if _, err := idempotency.Do(ctx, g, key, returns(1, nil)); err != nil {
+			t.Errorf("inside the hook: %v", err)
+		}
+	}
+	inner = newGuard(t, idempotency.NewMemoryStore(), hooks(&other, idempotency.HookFunc(
+		func(ctx context.Context, e idempotency.Event) { once(ctx, guard, "by inner: "+e.Kind.String()) })))
+	guard = newGuard(t, idempotency.NewMemoryStore(), hooks(&own, idempotency.HookFunc(
+		func(ctx context.Context, e idempotency.Event) {
+			once(ctx, guard, "by itself: "+e.Kind.String())
+			once(ctx, inner, e.Kind.String())
+		})))
+	once(t.Context(), guard, "k")
+	if diff := cmp.Diff("claimed, completed", own.take()); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff("claimed, completed, claimed, completed", other.take()); diff != "" {
+		t.Errorf("events of the other guard (-want +got):\n%s", diff)
+	}
+}
+
+// A hook costs one allocation an event, for its context, and nothing where there is none.
 func TestHookAllocations(t *testing.T) {
 	events := 0
 	count := idempotency.HookFunc(func(context.Context, idempotency.Event) { events++ })
@@ -355,8 +514,8 @@ func TestHookAllocations(t *testing.T) {
 		replay()
 		return testing.AllocsPerRun(200, replay)
 	}
-	if without, with := allocations(), allocations(count); with != without {
-		t.Errorf("%v allocations with a hook, %v without", with, without)
+	if without, with := allocations(), allocations(count); with != without+1 {
+		t.Errorf("%v allocations with a hook, %v without, want one more", with, without)
 	}
 	if events < 200 {
 		t.Errorf("%d events, want one for each call", events)

@@ -136,8 +136,8 @@ type outcomes struct {
 }
 
 func (o *outcomes) OnIdempotency(_ context.Context, e idempotency.Event) {
-	if e.Poll > 0 {
-		return // another look of work that waits for its key
+	if e.Kind == idempotency.EventInProgress && e.Poll > 0 {
+		return // another look of work that waits for its key; any other kind is what the wait has come to
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -69,8 +69,12 @@ func validateStore(store Store) error {
 	return nil
 }
 
-// Options returns the options the guard was made with.
-func (g *Guard) Options() Options { return g.options }
+// Options returns the options the guard was made with. They are a copy.
+func (g *Guard) Options() Options {
+	options := g.options
+	options.Hooks = slices.Clone(options.Hooks)
+	return options
+}
 
 // Request names the work that a claim is for. It is computed before the work, from what the work cannot change.
 type Request struct {
@@ -97,9 +101,13 @@ type Request struct {
 // or an error of the store. In the last two cases the key is released again, as far as the store can be reached.
 func (g *Guard) Claim(ctx context.Context, r Request) (*Claim, error) {
 	c := &Claim{guard: g, request: r, attempt: r.Attempt}
-	err := g.claim(ctx, c)
-	if len(g.options.Hooks) > 0 {
-		c.tell(ctx, c.claimEvent(err), err)
+	kind, err := g.claimAndTell(ctx, c)
+	made := kind == EventClaimed || kind == EventTakenOver
+	if made && len(g.options.Hooks) > 0 && !c.inTime(ctx) {
+		// The hooks took so long. Work begun now would run into the next owner's.
+		detached, cancel := Detach(ctx)
+		defer cancel()
+		err = errors.Join(c.tooLate(ctx), c.ReleaseUnstarted(detached))
 	}
 	if err != nil {
 		return nil, err
@@ -107,49 +115,70 @@ func (g *Guard) Claim(ctx context.Context, r Request) (*Claim, error) {
 	return c, nil
 }
 
-// claim makes the claim, or has it say that the work is done.
-func (g *Guard) claim(ctx context.Context, c *Claim) error {
+// TellMismatch tells the hooks that the work is refused with err, which should be ErrFingerprintMismatch, and asks no
+// store. It is for whoever sees without one that a key names two payloads, as the sources do within a batch.
+func (g *Guard) TellMismatch(ctx context.Context, r Request, err error) {
+	c := &Claim{guard: g, request: r, attempt: r.Attempt}
+	if r.Key != "" {
+		c.key = storedKey(g.namespace, r.Key, g.options.HashKeys)
+	}
+	c.tell(ctx, EventMismatch, err)
+}
+
+// claimAndTell is claim, and tells the hooks what it came to, even where the store does not return.
+func (g *Guard) claimAndTell(ctx context.Context, c *Claim) (EventKind, error) {
+	kind, err := EventClaimFailed, errStorePanicked
+	defer func() { c.tell(ctx, kind, err) }()
+	kind, err = g.claim(ctx, c)
+	return kind, err
+}
+
+// claim makes the claim, or has it say that the work is done. The kind is the guard's own judgement: errors of a store may
+// wrap any other error.
+func (g *Guard) claim(ctx context.Context, c *Claim) (EventKind, error) {
 	c.request.Fingerprint = storedFingerprint(c.request.Fingerprint)
 	if c.request.Key == "" {
 		if g.options.MissingKey == MissingKeyRunsUnprotected {
-			return nil
+			return EventUnprotected, nil
 		}
-		return ErrKeyMissing
+		return EventKeyMissing, ErrKeyMissing
 	}
 	c.key = storedKey(g.namespace, c.request.Key, g.options.HashKeys)
 	if !c.schedule(ctx) || ctx.Err() != nil {
-		return c.tooLate(ctx)
+		return EventTooLate, c.tooLate(ctx)
 	}
 	c.owner = newOwner()
 	answered := false
 	defer func() {
 		if !answered { // the store panicked, perhaps after it had written
-			defer c.tell(ctx, EventClaimFailed, errStorePanicked)
 			_ = c.giveBack(ctx)
 		}
 	}()
 	result, err := c.claim(ctx)
 	answered = true
 	if err != nil {
+		kind := EventClaimFailed
 		if !c.inTime(ctx) {
-			err = fmt.Errorf("%w: %w", ErrLeaseTooShort, err)
+			kind, err = EventTooLate, fmt.Errorf("%w: %w", ErrLeaseTooShort, err)
 		}
-		return g.undecided(ctx, c, err)
+		return kind, g.undecided(ctx, c, err)
 	}
 	entry := &result.Entry
 	if !result.Claimed {
 		return c.refused(entry)
 	}
-	c.tookOver = result.TookOver
 	if g.options.CountAttempts {
 		c.attempt = entry.Attempts
 	}
 	if !c.inTime(ctx) {
 		// The reply took so long that the batch's time, or the lease, is over. Work begun now would run into the next
 		// owner's.
-		return errors.Join(c.tooLate(ctx), c.giveBack(ctx))
+		return EventTooLate, errors.Join(c.tooLate(ctx), c.giveBack(ctx))
 	}
-	return nil
+	if result.TookOver {
+		return EventTakenOver, nil
+	}
+	return EventClaimed, nil
 }
 
 // undecided is the error of a claim that may have been made or not. The claim is released in case it was made, so that

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"time"
 )
 
@@ -65,7 +66,7 @@ type Options struct {
 	// as done, since failing repeats it for certain.
 	FailUnrecorded bool
 
-	// Hooks are told of all that happens to keys, in this order, and cost nothing where there are none.
+	// Hooks are told of all that happens to keys, in this order, and cost nothing where there are none. None is nil.
 	Hooks []Hook
 
 	// Clock tells the time. Nil means time.Now.
@@ -90,7 +91,11 @@ func (o *Options) validate() error {
 		fmt.Sprintf("no less than Options.Lease, which is %v", o.Lease))
 	check(o.MissingKey <= MissingKeyRunsUnprotected, "MissingKey", o.MissingKey, "one of the MissingKey constants")
 	for i, hook := range o.Hooks {
-		check(hook != nil, fmt.Sprintf("Hooks[%d]", i), hook, "a Hook")
+		got := any(hook)
+		if v := reflect.ValueOf(hook); (v.Kind() == reflect.Pointer || v.Kind() == reflect.Func) && v.IsNil() {
+			got, hook = fmt.Sprintf("a nil %T", hook), nil
+		}
+		check(hook != nil, fmt.Sprintf("Hooks[%d]", i), got, "a Hook")
 	}
 	return errors.Join(errs...)
 }

@@ -42,8 +42,8 @@ func decodeResult[R any](claim *Claim, value *R) error {
 	}
 	if err := unmarshalResult(claim.data, value); err != nil {
 		*value = *new(R) // nothing of it, rather than a part
-		return fmt.Errorf("idempotency: the work of %q is done, but its stored result is not a valid %v: %w",
-			claim.name(), reflect.TypeFor[R](), err)
+		return fmt.Errorf("%w: the work of %q is done, but its result is no %v: %w",
+			ErrResultInvalid, claim.name(), reflect.TypeFor[R](), err)
 	}
 	return nil
 }

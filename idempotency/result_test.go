@@ -220,7 +220,7 @@ func TestStoredResultDoesNotFit(t *testing.T) {
 		store.Plant("orders#k", idempotency.Entry{
 			Status: idempotency.Completed, Expiry: time.Now().Add(time.Hour), Data: []byte(data)})
 		got, err := idempotency.Do(t.Context(), newGuard(t, store), "k", forbidden[receipt](t))
-		prefix := `idempotency: the work of "k" is done, but its stored result is not a valid idempotency_test.receipt: `
+		prefix := `idempotency: stored result is not valid: the work of "k" is done, but its result is no idempotency_test.receipt: `
 		if !strings.HasPrefix(errorText(err), prefix) {
 			t.Errorf("data %s: error is %v, want %q...", data, err, prefix)
 		}
@@ -236,7 +236,7 @@ func TestStoredResultOfInterface(t *testing.T) {
 	_, err := idempotency.Do(t.Context(), g, "k", func(context.Context) (error, error) { return errThrottled, nil })
 	wantErr(t, err)
 	_, err = idempotency.Do(t.Context(), g, "k", forbidden[error](t))
-	want := `idempotency: the work of "k" is done, but its stored result is not a valid error: ` +
+	want := `idempotency: stored result is not valid: the work of "k" is done, but its result is no error: ` +
 		`json: cannot unmarshal object into Go value of type error`
 	if diff := cmp.Diff(want, errorText(err)); diff != "" {
 		t.Errorf("error (-want +got):\n%s", diff)
@@ -254,7 +254,7 @@ func TestStoredResultPanics(t *testing.T) {
 	_, err := idempotency.Do(t.Context(), g, "k", returns(undecodable{1}, nil))
 	wantErr(t, err)
 	got, err := idempotency.Do(t.Context(), g, "k", forbidden[undecodable](t))
-	want := `idempotency: the work of "k" is done, but its stored result is not a valid idempotency_test.undecodable: ` +
+	want := `idempotency: stored result is not valid: the work of "k" is done, but its result is no idempotency_test.undecodable: ` +
 		`decoding it panicked: sealed`
 	if diff := cmp.Diff(want, errorText(err)); diff != "" || !got.Replayed {
 		t.Errorf("result is %+v, want it to be Replayed; error (-want +got):\n%s", got, diff)

@@ -10,8 +10,9 @@ type WrapOptions[In, Out any] struct {
 	Fingerprint func(In) (string, error)
 
 	// Replayed gets an output that is replayed, and returns what the caller gets in its place: a response with another
-	// status, a URL that is signed anew. What is stored stays as it is. It is not called where there is no output to
-	// replay. Its error is returned as it is, beside its output. Nil means that the output is returned as it was stored.
+	// status, a URL that is signed anew. What is stored stays as it is. It is not called where an output should be stored
+	// and is not; with Out struct{}, of which nothing is stored, it is called with struct{}{}. Its error is returned as it
+	// is, beside its output. Nil means that the output is returned as it was stored.
 	Replayed func(context.Context, Out) (Out, error)
 }
 

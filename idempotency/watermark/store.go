@@ -6,7 +6,8 @@ import (
 )
 
 // Store keeps one position for each key, and who may move it. Each of its methods is one conditional write. It is safe
-// for concurrent use. Package watermarktest has a conformance suite that every Store must pass.
+// for concurrent use. MemoryStore is one, and dynamostore.NewWatermarks makes one in DynamoDB. Package watermarktest has a
+// conformance suite that every Store must pass.
 //
 // Time is part of every request; a Store compares with that and with nothing else. Leases count in whole milliseconds,
 // expiries in whole seconds, both rounded down. What has expired counts as absent, whether or not it was deleted, unless

@@ -90,6 +90,12 @@ func refuse(ctx context.Context, err error, logger *slog.Logger) Response {
 	case errors.Is(err, idempotency.ErrInProgress):
 		return again(problem(http.StatusConflict, "The payment is in progress",
 			"An earlier request with the same key is still being handled. Send this one again to get its response."))
+	case errors.Is(err, idempotency.ErrResultNotStored), errors.Is(err, idempotency.ErrResultInvalid):
+		// The payment was handled, and no repeat of the request will ever get more than this.
+		logger.ErrorContext(ctx, "payment cannot be replayed", "error", err)
+		return problem(http.StatusGone, "The payment was handled, and its response is not available",
+			"An earlier request with the same key was handled, and may have charged the card. Nothing was charged now. "+
+				"Sending the request again does not help: ask what became of the payment.")
 	default:
 		logger.ErrorContext(ctx, "payment failed", "error", err)
 		return again(problem(http.StatusServiceUnavailable, "The payment is not confirmed",

@@ -221,17 +221,22 @@ func TestBase64(t *testing.T) {
 func TestWrongBodies(t *testing.T) {
 	f := newFunction(t, idempotency.NewMemoryStore())
 	for text, want := range map[string]string{
-		``:                          "the body is not a payment in JSON: EOF",
-		`{"amount":`:                "unexpected EOF",
-		`[]`:                        "cannot unmarshal array",
-		`null`:                      "amount is 0, want more than 0",
-		`{"amount":"1250"}`:         "cannot unmarshal string",
-		`{"amount":12.5}`:           "cannot unmarshal number 12.5",
-		`{"ammount":1250}`:          `unknown field \"ammount\"`,
-		body + body:                 "something after the payment",
-		`{"amount":-1}`:             "amount is -1, want more than 0",
-		`{"amount":1}`:              `currency is \"\", want three capital letters`,
-		`{"amount":1,"currency":2}`: "cannot unmarshal number",
+		``:                           "the body is not a payment in JSON: ",
+		`{"amount":`:                 "unexpected EOF",
+		`[]`:                         "JSON array",
+		`null`:                       "amount is 0, want more than 0",
+		`{"amount":"1250"}`:          "JSON string",
+		`{"amount":12.5}`:            "JSON number 12.5",
+		`{"ammount":1250}`:           `unknown object member name \"ammount\"`,
+		body + body:                  "after top-level value",
+		body + "}":                   "after top-level value",
+		body + "]":                   "after top-level value",
+		`{"amount":1,"amount":1250}`: `duplicate object member name \"amount\"`,
+		`{"Amount":1250}`:            `unknown object member name \"Amount\"`,
+		`{"card":"c","CARD":"d"}`:    `unknown object member name \"CARD\"`,
+		`{"amount":-1}`:              "amount is -1, want more than 0",
+		`{"amount":1}`:               `currency is \"\", want three capital letters`,
+		`{"amount":1,"currency":2}`:  "JSON number",
 		`{"amount":1,"currency":"eur","card":"c"}`: `currency is \"eur\"`,
 		`{"amount":1,"currency":"EUR"}`:            "card is missing",
 	} {
@@ -311,6 +316,40 @@ func TestTryAgain(t *testing.T) {
 	if !strings.Contains(f.logs.String(), "no route to the table") {
 		t.Errorf("the log does not say what is wrong: %s", &f.logs)
 	}
+}
+
+// TestNoReplay is a payment that was handled, and whose response is lost: an answer that is final.
+func TestNoReplay(t *testing.T) {
+	const want = "410 The payment was handled, and its response is not available"
+	for name, data := range map[string][]byte{"not stored": nil, "not a response": []byte("{")} {
+		store := idempotency.NewMemoryStore()
+		f := newFunction(t, replacingStore{store, data})
+		if got := summary(f.ask(shop, "k", body)); got != first {
+			t.Errorf("%s: response is %q, want %q", name, got, first)
+		}
+		for range 2 {
+			if got := summary(f.ask(shop, "k", body)); got != want {
+				t.Errorf("%s: response is %q, want %q", name, got, want)
+			}
+		}
+		if len(f.bank.charges) != 1 {
+			t.Errorf("%s: charges are %+v, want one", name, f.bank.charges)
+		}
+		if !strings.Contains(f.logs.String(), "payment cannot be replayed") {
+			t.Errorf("%s: the log does not say what is wrong: %s", name, &f.logs)
+		}
+	}
+}
+
+// replacingStore stores data in place of every result.
+type replacingStore struct {
+	*idempotency.MemoryStore
+	data []byte
+}
+
+func (s replacingStore) Complete(ctx context.Context, r idempotency.CompleteRequest) error {
+	r.Data = s.data
+	return s.MemoryStore.Complete(ctx, r)
 }
 
 // TestUnguarded charges as often as it is asked to.

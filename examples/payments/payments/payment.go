@@ -1,7 +1,6 @@
 package payments
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -9,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/oncekit/oncekit/idempotency"
 )
@@ -48,13 +49,10 @@ func readOrder(r Request) (order, error) {
 		}
 	}
 	// A member that is not known is refused: who writes "ammount" is not to be charged something else.
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&o.payment); err != nil {
+	// So are one that comes twice or in other letters, and anything behind the payment: who reads it differently, such as
+	// a proxy that checks amounts, would see another payment.
+	if err := jsonv2.Unmarshal(body, &o.payment, jsonv2.RejectUnknownMembers(true)); err != nil {
 		return o, fmt.Errorf("the body is not a payment in JSON: %w", err)
-	}
-	if decoder.More() {
-		return o, errors.New("the body has something after the payment")
 	}
 	return o, o.payment.check()
 }

@@ -167,7 +167,8 @@ func TestTwins(t *testing.T) {
 					}
 					return nil
 				}
-				config := &pipeline.Config{Guard: newGuard(t, store), Batch: &batch.Options{Concurrency: n}}
+				events := &told{}
+				config := &pipeline.Config{Guard: newGuard(t, store, events.option), Batch: &batch.Options{Concurrency: n}}
 				report := run(t.Context(), s, config)
 				if store.claims.Load() != 2 {
 					t.Errorf("%d claims, want one a key", store.claims.Load())
@@ -181,6 +182,11 @@ func TestTwins(t *testing.T) {
 					wantOutcomes(t, report, batch.Succeeded, batch.Replayed, batch.Failed, batch.Failed, batch.Succeeded)
 				}
 				s.wantRan(t, 0, 4)
+				ended := "k completed"
+				if fails {
+					ended = "k released"
+				}
+				events.want(t, "k claimed", ended, "k mismatch", "k mismatch", "l claimed", "l completed")
 				mismatch := report.Results[2].Err
 				if !errors.Is(mismatch, idempotency.ErrFingerprintMismatch) || !batch.IsPermanent(mismatch) {
 					t.Errorf("error is %v, want a permanent %v", mismatch, idempotency.ErrFingerprintMismatch)

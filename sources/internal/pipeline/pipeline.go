@@ -90,7 +90,7 @@ func Run(ctx context.Context, records []batch.Record, source Source, config *Con
 		ctx = idempotency.WithInvocationDeadline(ctx, deadline)
 	}
 	g := &guarded{
-		source: source, ignorer: ignorer, config: config, options: config.Guard.Options(), records: records,
+		ctx: ctx, source: source, ignorer: ignorer, config: config, options: config.Guard.Options(), records: records,
 		entries: make([]entry, len(records)),
 	}
 	g.wait = cmp.Or(g.options.Wait, config.Wait)
@@ -131,6 +131,7 @@ func (p *plain) Settle(_ context.Context, _ int, s batch.Settlement) batch.Settl
 
 // guarded is the stages of a source with a guard, for one batch.
 type guarded struct {
+	ctx      context.Context // the batch's, for what is told of twins
 	source   Source
 	ignorer  Ignorer // nil: no record is ignored
 	config   *Config
@@ -175,6 +176,8 @@ func (g *guarded) Twin(leader, follower int) error {
 	}
 	// Not the key itself, which may be personal data: see idempotency.Options.HashKeys.
 	err := fmt.Errorf("%w, that of record %q in the same batch", idempotency.ErrFingerprintMismatch, g.records[leader].ID)
+	g.config.Guard.TellMismatch(g.ctx,
+		idempotency.Request{Key: b.Key, Fingerprint: b.Fingerprint, Attempt: g.records[follower].Attempt}, err)
 	if a.Fingerprint == "" || b.Fingerprint == "" {
 		return err // it comes back, and is judged by what the leader leaves in the store
 	}
@@ -263,24 +266,29 @@ func (g *guarded) Settle(ctx context.Context, i int, s batch.Settlement) batch.S
 		defer cancel()
 		ctx = detached
 	}
-	if s.Outcome == batch.Succeeded || (s.Outcome == batch.DeadLettered && e.identity.Own) {
-		return g.complete(ctx, e.claim, s)
+	var err error
+	switch {
+	case s.Outcome == batch.Succeeded:
+		return g.completed(e.claim.Complete(ctx, nil), s)
+	case s.Outcome == batch.DeadLettered && e.identity.Own:
+		return g.completed(e.claim.GiveUp(ctx, true), s)
+	case s.Outcome == batch.DeadLettered:
+		err = e.claim.GiveUp(ctx, false) // a business key must be free again, for the redrive from the dead-letter queue
+	case s.Outcome == batch.Skipped:
+		err = e.claim.ReleaseUnstarted(ctx)
+	default:
+		err = e.claim.Release(ctx)
 	}
-	// A business key that was dead-lettered must be free again, for the redrive from the dead-letter queue.
-	release := e.claim.Release
-	if s.Outcome == batch.Skipped {
-		release = e.claim.ReleaseUnstarted
-	}
-	if err := release(ctx); err != nil {
+	if err != nil {
 		s.Err = errors.Join(s.Err, err) // the handler's error first
 	}
 	return s
 }
 
-// complete records the record as done. Work that is done and whose completion is not stored counts as done, since
-// telling it as failed would repeat it for certain. A lost claim does not: another worker is, or was, at the same work.
-func (g *guarded) complete(ctx context.Context, claim *idempotency.Claim, s batch.Settlement) batch.Settlement {
-	err := claim.Complete(ctx, nil)
+// completed judges what the completion of a record returned. Work that is done and whose completion is not stored counts
+// as done, since telling it as failed would repeat it for certain. A lost claim does not: another worker is, or was, at
+// the same work.
+func (g *guarded) completed(err error, s batch.Settlement) batch.Settlement {
 	switch {
 	case err == nil:
 		return s

@@ -28,15 +28,16 @@ func TestSettle(t *testing.T) {
 		sink     func(context.Context, *batch.Record, error) error
 		want     batch.Outcome
 		entry    idempotency.Status
+		event    string
 	}{
-		{"success", own, nil, nil, batch.Succeeded, idempotency.Completed},
-		{"success, business key", business, nil, nil, batch.Succeeded, idempotency.Completed},
-		{"failure", own, errHandler, nil, batch.Failed, idempotency.Absent},
-		{"permanent failure without a sink", own, batch.Permanent(errHandler), nil, batch.Failed, idempotency.Absent},
-		{"dead-lettered", own, batch.Permanent(errHandler), sink(nil), batch.DeadLettered, idempotency.Completed},
-		{"dead-lettered, business key", business, batch.Permanent(errHandler), sink(nil), batch.DeadLettered, idempotency.Absent},
-		{"sink fails", own, batch.Permanent(errHandler), sink(errors.New("full")), batch.Failed, idempotency.Absent},
-		{"sink fails, business key", business, batch.Permanent(errHandler), sink(errors.New("full")), batch.Failed, idempotency.Absent},
+		{"success", own, nil, nil, batch.Succeeded, idempotency.Completed, "completed"},
+		{"success, business key", business, nil, nil, batch.Succeeded, idempotency.Completed, "completed"},
+		{"failure", own, errHandler, nil, batch.Failed, idempotency.Absent, "released"},
+		{"permanent failure without a sink", own, batch.Permanent(errHandler), nil, batch.Failed, idempotency.Absent, "released"},
+		{"dead-lettered", own, batch.Permanent(errHandler), sink(nil), batch.DeadLettered, idempotency.Completed, "given up"},
+		{"dead-lettered, business key", business, batch.Permanent(errHandler), sink(nil), batch.DeadLettered, idempotency.Absent, "given up"},
+		{"sink fails", own, batch.Permanent(errHandler), sink(errors.New("full")), batch.Failed, idempotency.Absent, "released"},
+		{"sink fails, business key", business, batch.Permanent(errHandler), sink(errors.New("full")), batch.Failed, idempotency.Absent, "released"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			store := &faults{}
@@ -45,9 +46,11 @@ func TestSettle(t *testing.T) {
 				wantEntry(t, store, "k", idempotency.InProgress)
 				return test.handler
 			}
-			config := &pipeline.Config{Guard: newGuard(t, store), Batch: &batch.Options{DeadLetter: test.sink}}
+			events := &told{}
+			config := &pipeline.Config{Guard: newGuard(t, store, events.option), Batch: &batch.Options{DeadLetter: test.sink}}
 			report := run(t.Context(), s, config)
 			wantOutcomes(t, report, test.want)
+			events.want(t, "k claimed", "k "+test.event)
 			if test.handler != nil && !errors.Is(report.Results[0].Err, errHandler) {
 				t.Errorf("error is %v, want %v in it", report.Results[0].Err, errHandler)
 			}

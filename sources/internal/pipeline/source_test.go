@@ -114,6 +114,29 @@ func wantEntry(t *testing.T, store interface {
 	}
 }
 
+// told keeps the keys and kinds of the events that a guard's hook is told of.
+type told struct {
+	mu    sync.Mutex
+	kinds []string
+}
+
+func (t *told) OnIdempotency(_ context.Context, e idempotency.Event) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kinds = append(t.kinds, e.Key+" "+e.Kind.String())
+}
+
+func (t *told) option(o *idempotency.Options) { o.Hooks = []idempotency.Hook{t} }
+
+func (t *told) want(tb testing.TB, kinds ...string) {
+	tb.Helper()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if diff := cmp.Diff(kinds, t.kinds); diff != "" {
+		tb.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
 var errStore = errors.New("store is down")
 
 // faults is a memory store whose requests fail as the functions say. A request whose function returns nil goes through.

@@ -30,6 +30,9 @@ const maxTries = 6
 // insist sends the payment again as long as the status asks for that. A customer with no final answer gives up.
 func (c *customer) insist(ctx context.Context, status int) error {
 	for range maxTries {
+		if status == http.StatusGone {
+			break // it was handled, and nobody can say how
+		}
 		if status != http.StatusConflict && status < http.StatusInternalServerError {
 			return nil
 		}
