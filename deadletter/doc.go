@@ -25,7 +25,7 @@
 //	}
 //	clicks, err := kinesis.NewHandler(count, func(o *kinesis.Options) {
 //		o.Idempotency = guard
-//		o.MaxAttempts = 4 // the mapping's MaximumRetryAttempts is 6
+//		o.MaxAttempts = 4 // the mapping's BatchSize is 100, and its MaximumRetryAttempts 302
 //		o.DeadLetter = sink.DeadLetter
 //	})
 //
@@ -36,6 +36,8 @@
 //		o.MaxAttempts = 4
 //		o.DeadLetter = sink.DeadLetter
 //	})
+//
+// A test gives New a Client of its own, which keeps the entries of each request and answers with all of them as Successful.
 //
 // A source of one's own gives the sink to batch.Process in the same way, and says how its records are written by
 // Options.Record, or by a method JSON() string of what is in batch.Record.Value.
@@ -54,8 +56,8 @@
 //     left of the batch, the good records too, and an on-failure destination gets only its position in the shard, except
 //     for S3, which gets the records
 //     (https://docs.aws.amazon.com/lambda/latest/dg/kinesis-on-failure-destination.html). Each record that is given up
-//     takes MaxAttempts-1 retries of its batch, and several in one order take theirs one after the other, so with
-//     larger batches the limit must be a multiple of MaxAttempts.
+//     takes MaxAttempts-1 retries of its batch, and several in one order take theirs one after the other. So it must be
+//     (MaxAttempts-1) * n + 2 or more, where n is how many records of one order may fail in one batch.
 //
 // Keep both of the source's own: they are what is left when the sink fails, and where letters larger than MaxBytes go,
 // for which the record stays Failed.

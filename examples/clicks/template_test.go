@@ -73,9 +73,9 @@ func TestTemplateMapping(t *testing.T) {
 	if got.BatchSize < 1 || got.BatchSize > 10_000 {
 		t.Errorf("BatchSize is %d, want 1 to 10000", got.BatchSize)
 	}
-	if least := functionsMaxAttempts(t) + 2; got.MaximumRetryAttempts < max(3, least) {
-		t.Errorf("MaximumRetryAttempts is %d, want at least 3, and at least two more than the function's maxAttempts: %d",
-			got.MaximumRetryAttempts, least)
+	// Each click that is given up takes a retry for every attempt but the last, and all of a batch may fail.
+	if least := (functionsMaxAttempts(t)-1)*got.BatchSize + 2; got.MaximumRetryAttempts < least {
+		t.Errorf("MaximumRetryAttempts is %d, want at least %d for the function's maxAttempts and BatchSize", got.MaximumRetryAttempts, least)
 	}
 	if most := resources.Stream.Properties.RetentionHours * 3600; got.MaximumRecordAge < 60 || got.MaximumRecordAge > most {
 		t.Errorf("MaximumRecordAgeInSeconds is %d, want 60 to the stream's retention: %d", got.MaximumRecordAge, most)

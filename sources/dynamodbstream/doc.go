@@ -19,6 +19,11 @@
 // A stream has an order for each item: the one in which the item was changed. The changes of one item run one at a time
 // in that order, and a failed change takes the rest of its item's with it, so that nothing overtakes it.
 //
+// A change whose key is held by another worker waits in its place for as long as there is time. After a crash that is until
+// the deadline of the invocation that crashed. Lambda delivers again at once, with the same timeout, so this delivery
+// usually waits until its own end, fails and takes a retry; the one after it runs. Options.Timeout, set to what one
+// change needs, shortens the lease to two seconds more than that (six with DeadLetter), and the first delivery takes over.
+//
 // Lambda knows one checkpoint for a shard, and everything behind it comes again, also what succeeded. With a guard the
 // other items of the batch go on after a failure, since their changes do not run again. Without one, or where changes
 // may run unprotected, the batch runs one change after the other and stops at the first that fails.
@@ -45,8 +50,8 @@
 //     batch.ErrorOnAnyFailure.
 //   - MaximumRetryAttempts is infinite by default: a change that always fails holds up its shard, and all items in it,
 //     until the stream forgets it after 24 hours. Set it to 3 or more, so that a throttled store or a crash does not cost
-//     a change, and to a multiple of batch.Options.MaxAttempts, so that the dead-letter sink gets a change before Lambda
-//     discards it.
+//     a change, and with DeadLetter to (MaxAttempts-1) * n + 2 or more, where n is how many changes of one item may fail in
+//     one batch: when the retries are used up, Lambda discards the batch, the good changes too.
 //   - BisectBatchOnFunctionError splits the batch after a function error, and at the reported change after a failed
 //     one, so that a change that crashes the function ends alone.
 //   - DestinationConfig.OnFailure says where Lambda sends word of what it discards when the retries run out. A queue or a

@@ -14,8 +14,8 @@ type Options struct {
 	// A stream does not count deliveries, so MaxAttempts needs idempotency.Options.CountAttempts, with which the guard
 	// counts how often the handler was started with a change. A change that is in progress elsewhere or skipped is not counted;
 	// a crash is counted for every change that was in flight. Each change that is given up takes MaxAttempts-1 of the retries of
-	// its batch, so the mapping's MaximumRetryAttempts must be larger than that times the changes that may fail one behind the
-	// other: when the retries run out, Lambda discards the batch.
+	// its batch, so the mapping's MaximumRetryAttempts must be (MaxAttempts-1) * n + 2 or more, where n is how many changes
+	// of one item may fail in one batch: when the retries run out, Lambda discards the batch.
 	//
 	// DeadLetter also gets changes that cannot be decoded, or that have no key: at MaxAttempts, and where nobody counts at
 	// once, since they would block their shard and will not get better. What a Key or Fingerprint of one's own returns is

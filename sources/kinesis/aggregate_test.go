@@ -293,3 +293,42 @@ func TestAggregateWithoutAnEventID(t *testing.T) {
 		})
 	}
 }
+
+// A record of an aggregate that comes back by itself, from a dead-letter queue, is the record that it was: it has its key,
+// and not one that it shares with the others of its aggregate.
+func TestAggregateMemberHandedBack(t *testing.T) {
+	clicks := string(kpl.Append(nil, []kpl.UserRecord{{PartitionKey: "x", Data: []byte("x")}, {PartitionKey: "y", Data: []byte("y")}}))
+	var letters []string
+	keep := newHandler(t, func(_ context.Context, r *kinesis.Record[string]) error {
+		letters = append(letters, r.JSON())
+		return nil
+	})
+	wantCheckpoint(t, t.Context(), keep, event(record{Data: clicks, Key: "a"}), "")
+
+	seen := map[string][]any{}
+	w := &worker{work: func(_ context.Context, r *kinesis.Record[string]) error {
+		n, aggregated := r.SubSequenceNumber()
+		seen[r.Data] = []any{r.ID(), r.PartitionKey(), r.SequenceNumber(), n, aggregated, string(r.RawData())}
+		return nil
+	}}
+	h := newHandler(t, w.handle, guarded(t))
+	wantCheckpoint(t, t.Context(), h, rawEvent(letters[1]), "")
+	w.want(t, "y")
+	if diff := cmp.Diff([]any{eventID(0) + "#1", "y", sequence(0), 1, true, "y"}, seen["y"]); diff != "" {
+		t.Errorf("record (-want +got):\n%s", diff)
+	}
+	wantCheckpoint(t, t.Context(), h, rawEvent(letters[0]), "")
+	w.want(t, "x")
+	// All of it has run, by whatever way it comes.
+	wantCheckpoint(t, t.Context(), h, event(record{Data: clicks, Key: "a"}), "")
+	wantCheckpoint(t, t.Context(), h, rawEvent(letters...), "")
+	w.want(t)
+
+	for _, number := range []string{`-1`, `1.5`, `"1"`, `null`, `{}`, `99999999999`} {
+		broken := strings.Replace(letters[0], `"subSequenceNumber":0`, `"subSequenceNumber":`+number, 1)
+		var failed errorHook
+		wantCheckpoint(t, t.Context(), newHandler(t, w.handle, failed.option), rawEvent(broken), sequence(0))
+		w.want(t)
+		wantError(t, failed.only(t), "subSequenceNumber", "want a number from 0")
+	}
+}

@@ -27,10 +27,12 @@
 //   - ReportBatchItemFailures must be in its FunctionResponseTypes. Without it Lambda ignores the answer and moves past
 //     the whole batch, failed records included. Where it cannot be set, use batch.ErrorOnAnyFailure.
 //   - MaximumRetryAttempts and MaximumRecordAgeInSeconds are unlimited by default: a record that never succeeds blocks its
-//     shard until the stream forgets it. Set them, but to 3 or more: whether a checkpoint that moves resets the count is
-//     not documented. When they are used up Lambda discards the rest of the batch, also the records that have never run,
-//     and sends only their sequence numbers to the on-failure destination. DeadLetter with MaxAttempts gives up one
-//     record instead.
+//     shard until the stream forgets it. When they are used up Lambda discards the rest of the batch, also the records
+//     that have never run, and sends only their sequence numbers to the on-failure destination. DeadLetter with MaxAttempts
+//     gives up one record instead, and takes MaxAttempts-1 of the batch's retries for it. So set MaximumRetryAttempts to 3
+//     or more, and with DeadLetter to (MaxAttempts-1) * n + 2 or more, where n is how many records of one partition key may
+//     fail in one batch: at worst all of them, those inside of aggregates too. Whether a checkpoint that moves resets the
+//     count is not documented.
 //   - BisectBatchOnFunctionError makes the batch smaller that a crash repeats.
 //   - ParallelizationFactor above 1 keeps the order of each partition key, and of the records of a KPL aggregate no
 //     other than that of the aggregate's own: see below.
@@ -44,8 +46,12 @@
 //
 // Records with the same partition key run one at a time, in their order, and a failed one takes those behind it with
 // it. Records without a partition key, as there are in streams that distribute records by themselves, are kept in one
-// order for the shard. Options.Serial keeps all of a shard in one. A record whose key is held by another worker, such as
-// one that crashed, waits in its place for as long as there is time.
+// order for the shard. Options.Serial keeps all of a shard in one.
+//
+// A record whose key is held by another worker waits in its place for as long as there is time. After a crash that is until
+// the deadline of the invocation that crashed. Lambda delivers again at once, with the same timeout, so this delivery
+// usually waits until its own end, fails and takes a retry; the one after it runs. Options.Timeout, set to what one
+// record needs, shortens the lease to two seconds more than that (six with DeadLetter), and the first delivery takes over.
 //
 // # Aggregates of the Kinesis Producer Library
 //

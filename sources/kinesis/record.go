@@ -127,7 +127,7 @@ func (v View) Raw() events.KinesisEventRecord {
 }
 
 // JSON returns the record as it was delivered. For a record of a KPL aggregate, partitionKey and data are its own, and a
-// member subSequenceNumber is added.
+// member subSequenceNumber is added, by which the handler knows it again if it is handed back.
 func (v View) JSON() string {
 	switch {
 	case v.r == nil:

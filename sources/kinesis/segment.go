@@ -44,6 +44,7 @@ func (e *event) Member(name, value string) {
 func (e *event) End(raw string) {
 	r := &e.parsing
 	r.raw, r.sub = raw, whole
+	number := ""
 	if e.Piped && r.kinesis == "" {
 		r.kinesis = raw // Pipes puts what Lambda has in an object of its own beside the rest
 	}
@@ -57,14 +58,37 @@ func (e *event) End(raw string) {
 			}
 		case "data":
 			r.data = value
+		case "subSequenceNumber":
+			number = value
 		}
 	}
 	r.problem = e.problem(r)
+	if r.problem == nil && number != "" {
+		r.problem = r.member(number)
+	}
 	e.Shards.See(stream.Shard{Stream: streamARN(r.arn), ID: r.shard()})
-	if r.problem != nil || e.keepAggregates || !e.expand(r) {
+	if r.problem != nil || r.sub != whole || e.keepAggregates || !e.expand(r) {
 		e.Add(*r, raw)
 	}
 	e.parsing, e.source = record{}, ""
+}
+
+// member makes r the record of an aggregate that View.JSON has made a record of its own, so that it has its key when it
+// comes back from a dead-letter queue. Kinesis itself knows no such number.
+func (r *record) member(number string) error {
+	sub, err := strconv.ParseUint(number, 10, 31)
+	if err != nil {
+		return fmt.Errorf("kinesis: subSequenceNumber of record %.200q is %.100q, want a number from 0", r.id, number)
+	}
+	data, err := r.appendData(nil)
+	if err != nil {
+		return fmt.Errorf("kinesis: data of record %.200q are no base64: %w", r.id, err)
+	}
+	r.sub, r.child = int(sub), data
+	if r.id != "" {
+		r.id += "#" + number
+	}
+	return nil
 }
 
 // problem says why r is no record of a stream, or returns nil.

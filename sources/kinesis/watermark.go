@@ -43,6 +43,10 @@ const maxRetention = 366 * 24 * time.Hour
 // are in progress then, and what ends first moves the position past records of the others. A function cannot see
 // the factor. Package watermark says more.
 //
+// The store in DynamoDB is dynamostore.NewWatermarks, on the table of a guard:
+//
+//	o.Watermark = kinesis.AssumeParallelizationFactorOne("journeys", dynamostore.NewWatermarks(client, "idempotency"))
+//
 // The position is stored at the end of a batch, so a crash repeats what the batch has done until then. With a guard only
 // the records in flight are repeated.
 //
@@ -50,6 +54,10 @@ const maxRetention = 366 * 24 * time.Hour
 // and those that cannot be decoded.
 //
 // The consumer's name is part of the item's key. Two functions that read the same stream need different names.
+//
+//snippet:go import "github.com/aws/aws-sdk-go-v2/service/dynamodb"
+//snippet:go var o kinesis.Options
+//snippet:go var client *dynamodb.Client
 func AssumeParallelizationFactorOne(consumer string, store watermark.Store, optFns ...func(*WatermarkOptions)) *Watermark {
 	w := &Watermark{consumer: consumer, store: store}
 	for _, f := range optFns {

@@ -70,7 +70,8 @@ type WindowHandler[T, S any] struct {
 // and DeadLetter see a record whose Value is the *Window[S].
 //
 // Windows belong to a shard: a shard that was split ends them, and its children begin new ones. The error names each
-// option that is out of its limits. Options about keys of records are, and a Concurrency above 1.
+// option that is out of its limits, and those that a window has no use for: Key, KeyOf, Fingerprint, and a Concurrency above
+// 1.
 func NewWindowHandler[T, S any](
 	fold func(ctx context.Context, state S, r *Record[T]) (S, error),
 	finish func(ctx context.Context, w *Window[S]) error,

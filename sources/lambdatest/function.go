@@ -2,16 +2,23 @@ package lambdatest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/oncekit/oncekit/idempotency"
 )
 
-// ErrClosed means that the function was closed, or the queue, stream or table of a kit that invokes it.
-var ErrClosed = errors.New("lambdatest: function is closed")
+// ErrClosed means that the function was closed, or the queue, stream or table of a kit that invokes it. It is an
+// idempotency.ErrStoreUnusable too, so that a guard does not try again what a store call returned it for.
+var ErrClosed error = closedError{}
+
+type closedError struct{}
+
+func (closedError) Error() string        { return "lambdatest: function is closed" }
+func (closedError) Is(target error) bool { return target == idempotency.ErrStoreUnusable }
 
 const (
 	// MaxPayload is the most bytes of a synchronous invocation's event and of its answer, 6 MB

@@ -21,8 +21,8 @@ import (
 	"github.com/oncekit/oncekit/sources/kinesis"
 )
 
-// maxAttempts is well below the mapping's MaximumRetryAttempts, at which Lambda drops what is left of the batch, good
-// clicks included.
+// maxAttempts takes as many retries of a batch, less one, for each click that is given up. The mapping's
+// MaximumRetryAttempts, at which Lambda drops what is left of the batch, good clicks included, is large enough for all.
 const maxAttempts = 6
 
 func main() {

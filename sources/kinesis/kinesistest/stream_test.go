@@ -3,6 +3,7 @@ package kinesistest_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math/big"
 	"strings"
 	"testing"
@@ -12,7 +13,10 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/oncekit/oncekit/idempotency"
+	"github.com/oncekit/oncekit/sources/kinesis"
 	"github.com/oncekit/oncekit/sources/kinesis/kinesistest"
+	"github.com/oncekit/oncekit/sources/lambdatest"
 )
 
 func TestNewStreamRefuses(t *testing.T) {
@@ -250,6 +254,43 @@ func TestRunRedeliverAndHistories(t *testing.T) {
 		}
 		if got := s.Shards(); got != nil {
 			t.Errorf("a closed stream has the shards %q", got)
+		}
+	})
+}
+
+// A crash inside a handler leaves nothing behind in a bubble once the stream is closed, whatever the guard still had to do.
+func TestCloseBehindACrash(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		crashed := false
+		s, err := kinesistest.NewStream("clicks", func(o *kinesistest.Options) {
+			o.Crash = func(p lambdatest.Point) bool {
+				crash := !crashed && p.Moment == lambdatest.AtCheckpoint
+				crashed = crashed || crash
+				return crash
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		guard, err := idempotency.New("clicks", s.Store(idempotency.NewMemoryStore()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := kinesis.NewHandler(func(ctx context.Context, _ *kinesis.Record[string]) error {
+			lambdatest.Checkpoint(ctx, "before the effect")
+			return nil
+		}, func(o *kinesis.Options) { o.Idempotency, o.Logger = guard, slog.New(slog.DiscardHandler) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := s.Put(kinesistest.Record{PartitionKey: "a", Data: []byte("a")}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Drain(t.Context(), h); err != nil || !crashed {
+			t.Errorf("error is %v, crashed %v", err, crashed)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
 		}
 	})
 }
