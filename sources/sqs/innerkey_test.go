@@ -173,7 +173,7 @@ func TestInnerKeyAroundS3(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w, failed := &worker{}, errorHook{}
-			h := newHandler(t, w.handle, guarded(t), unwrap(test.unwrap...), func(o *sqs.Options) { o.Key, o.Hooks = test.key, []batch.Hook{failed} })
+			h := newHandler(t, w.handle, guarded(t), concurrency(1), unwrap(test.unwrap...), func(o *sqs.Options) { o.Key, o.Hooks = test.key, []batch.Hook{failed} })
 			wantFailures(t, t.Context(), h, event(message{ID: "m1", Body: test.body}), "m1")
 			w.want(t)
 			for _, err := range failed {
