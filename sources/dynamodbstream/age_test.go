@@ -43,7 +43,7 @@ func TestAgeWarning(t *testing.T) {
 					want = []string{eventID(0)}
 				}
 				var got []string
-				for _, line := range logged.about(t, warning) {
+				for _, line := range logged.About(t, warning) {
 					got = append(got, line.Record)
 				}
 				if diff := cmp.Diff(want, got); diff != "" {
@@ -58,7 +58,7 @@ func TestAgeWarning(t *testing.T) {
 	h := newHandler(t, (&worker{}).handle, guarded(t), logged.option)
 	wantCheckpoint(t, t.Context(), h, rawEvent(old.change(`"ApproximateCreationDateTime":1480642020,`, "")), "")
 	wantCheckpoint(t, t.Context(), newHandler(t, (&worker{}).handle, logged.option, func(*dynamodbstream.Options) {}), event(old), "")
-	if lines := logged.about(t, warning); len(lines) != 0 {
+	if lines := logged.About(t, warning); len(lines) != 0 {
 		t.Errorf("lines are %+v, want none", lines)
 	}
 }

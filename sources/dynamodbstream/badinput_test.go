@@ -106,7 +106,7 @@ func TestBadRecord(t *testing.T) {
 					record{ID: "b", Note: "b3", N: 3}.json())
 				wantCheckpoint(t, t.Context(), h, payload, sequence(1))
 				w.want(t, "a0", "c2")
-				if got := logged.failure(t, eventID(1)); !strings.HasPrefix(got.Error, test.want) || got.Source != ordersARN {
+				if got := logged.Failure(t, eventID(1)); !strings.HasPrefix(got.Error, test.want) || got.Source != ordersARN {
 					t.Errorf("line is %+v, want the stream and %q", got, test.want)
 				}
 			}
@@ -153,8 +153,8 @@ func TestBadIdentifiers(t *testing.T) {
 				payload := rawEvent(records[0].change(eventID(0), ids[0]), records[1].json(), records[2].change(eventID(2), ids[1]))
 				wantCheckpoint(t, t.Context(), newHandler(t, w.handle, concurrency(n), guarded(t), logged.option), payload, sequence(0))
 				w.want(t, "b1")
-				if n := strings.Count(logged.text(), "want text without broken characters"); n != 2 {
-					t.Errorf("%d lines about identifiers, want 2:\n%s", n, logged.text())
+				if n := strings.Count(logged.Text(), "want text without broken characters"); n != 2 {
+					t.Errorf("%d lines about identifiers, want 2:\n%s", n, logged.Text())
 				}
 			}
 		})
@@ -313,7 +313,7 @@ func TestBadEventIsNotRepeated(t *testing.T) {
 	var logged logs
 	h := newHandler(t, (&worker{}).handle, logged.option)
 	wantCheckpoint(t, t.Context(), h, rawEvent(record{ID: "SECRET", Note: "SECRET"}.change(`"note":{"S":"SECRET"}`, `"note":{"SS":["SECRET"]}`)), sequence(0))
-	if diff := cmp.Diff(false, strings.Contains(logged.text(), "SECRET")); diff != "" {
-		t.Errorf("the log shows the item (-want +got):\n%s\n%s", diff, logged.text())
+	if diff := cmp.Diff(false, strings.Contains(logged.Text(), "SECRET")); diff != "" {
+		t.Errorf("the log shows the item (-want +got):\n%s\n%s", diff, logged.Text())
 	}
 }

@@ -146,7 +146,7 @@ func TestKeyMissing(t *testing.T) {
 					if store.Len() != 2 {
 						t.Errorf("store has %d entries, want those of the two that have keys", store.Len())
 					}
-					if lines := logged.about(t, "record failed"); len(lines) != 4 || !strings.Contains(lines[0].Error, idempotency.ErrKeyMissing.Error()) {
+					if lines := logged.About(t, "record failed"); len(lines) != 4 || !strings.Contains(lines[0].Error, idempotency.ErrKeyMissing.Error()) {
 						t.Errorf("lines are %+v, want four with %q", lines, idempotency.ErrKeyMissing)
 					}
 				}
@@ -182,7 +182,7 @@ func TestKeyOfMissing(t *testing.T) {
 				wantCheckpoint(t, t.Context(), h, payload, sequence(0))
 			}
 			w.want(t, "c2")
-			if lines := logged.about(t, "record failed"); len(lines) != 4 || !strings.HasSuffix(lines[0].Error, ": "+idempotency.ErrKeyMissing.Error()) {
+			if lines := logged.About(t, "record failed"); len(lines) != 4 || !strings.HasSuffix(lines[0].Error, ": "+idempotency.ErrKeyMissing.Error()) {
 				t.Errorf("lines are %+v, want four with %q", lines, idempotency.ErrKeyMissing)
 			}
 			if _, ok := store.Get("orders#2"); !ok || store.Len() != 1 {
@@ -223,10 +223,10 @@ func TestKeyFunctionFails(t *testing.T) {
 				h := newHandler(t, w.handle, concurrency(n), guarded(t), function, logged.option)
 				wantCheckpoint(t, t.Context(), h, event(noted("a0", "b1", "c2", "d3", "b4")...), sequence(1))
 				w.want(t, "a0", "d3")
-				if text := logged.failure(t, eventID(1)).Error; !strings.Contains(text, `of change "`+eventID(1)+`": no key today`) {
+				if text := logged.Failure(t, eventID(1)).Error; !strings.Contains(text, `of change "`+eventID(1)+`": no key today`) {
 					t.Errorf("error is %q, want one that names change and cause", text)
 				}
-				if n := logged.failure(t, eventID(2)); !strings.Contains(n.Error, "key function panics") || !strings.Contains(n.Stack, "key_test.go") {
+				if n := logged.Failure(t, eventID(2)); !strings.Contains(n.Error, "key function panics") || !strings.Contains(n.Stack, "key_test.go") {
 					t.Errorf("line is %+v, want the panic with its stack", n)
 				}
 			})
@@ -269,7 +269,7 @@ func TestKeyFingerprint(t *testing.T) {
 				wantCheckpoint(t, t.Context(), h, event(b...), number)
 			}
 			w.wantOrder(t, "1")
-			if n := logged.failure(t, eventID(3)); !strings.Contains(n.Error, mismatch) || n.Outcome != "failed" {
+			if n := logged.Failure(t, eventID(3)); !strings.Contains(n.Error, mismatch) || n.Outcome != "failed" {
 				t.Errorf("line is %+v, want a failure with %q", n, mismatch)
 			}
 			var dead sink
@@ -330,7 +330,7 @@ func TestKeyTwins(t *testing.T) {
 					wantCheckpoint(t, t.Context(), h, event(record{ID: ids[0], Note: "same", N: 0},
 						record{ID: ids[1], Note: "same", N: 1}, record{ID: "x", Note: "other", N: 2}), number)
 					w.want(t, "other", "same")
-					if got := store.claims.Load(); got != 2 {
+					if got := store.Claims.Load(); got != 2 {
 						t.Errorf("%d claims, want 2", got)
 					}
 				})
@@ -443,7 +443,7 @@ func TestKeyOfWhatCannotBeDecoded(t *testing.T) {
 				if took := time.Since(begin); took != 0 {
 					t.Errorf("redeliveries took %v, want no wait for the claim", took)
 				}
-				if got := store.releases.Load(); ran != 1 || got != 3 {
+				if got := store.Releases.Load(); ran != 1 || got != 3 {
 					t.Errorf("%d ran, %d claims were released, want 1 and 3", ran, got)
 				}
 			})

@@ -210,12 +210,12 @@ func TestOrderBehindABrokenRecord(t *testing.T) {
 				h := newHandler(t, w.handle, inOrder(isGuarded, options), logged.option)
 				wantCheckpoint(t, t.Context(), h, payload, sequence(1))
 				w.want(t, "a0")
-				line := logged.failure(t, eventID(1))
+				line := logged.Failure(t, eventID(1))
 				if !strings.Contains(line.Error, test.want) || line.Outcome != "failed" {
 					t.Errorf("line is %+v, want a failure with %q", line, test.want)
 				}
 				for _, i := range []int{2, 3} {
-					if line := logged.failure(t, eventID(i)); line.Outcome != "skipped" {
+					if line := logged.Failure(t, eventID(i)); line.Outcome != "skipped" {
 						t.Errorf("line of record %d is %+v, want it skipped", i, line)
 					}
 				}
@@ -281,10 +281,10 @@ func TestOrderBehindAnUndecodableChange(t *testing.T) {
 			h := newHandler(t, w.handle, concurrency(n), guarded(t), logged.option)
 			wantCheckpoint(t, t.Context(), h, payload, sequence(1))
 			w.want(t, "a0", "a4", "b2")
-			if got := logged.failure(t, eventID(1)).Error; !strings.Contains(got, `OldImage of change "`+eventID(1)+`"`) {
+			if got := logged.Failure(t, eventID(1)).Error; !strings.Contains(got, `OldImage of change "`+eventID(1)+`"`) {
 				t.Errorf("error is %q, want one that says which image of which change is wrong", got)
 			}
-			if diff := cmp.Diff("skipped", logged.failure(t, eventID(3)).Outcome); diff != "" {
+			if diff := cmp.Diff("skipped", logged.Failure(t, eventID(3)).Outcome); diff != "" {
 				t.Errorf("outcome of the change behind it (-want +got):\n%s", diff)
 			}
 		}

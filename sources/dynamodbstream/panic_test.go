@@ -40,7 +40,7 @@ func TestPanic(t *testing.T) {
 				}}
 				h := newHandler(t, w.handle, inOrder(isGuarded, options), logged.option)
 				wantCheckpoint(t, t.Context(), h, event(numbered(5)...), sequence(2))
-				line := logged.failure(t, eventID(2))
+				line := logged.Failure(t, eventID(2))
 				for _, part := range test.want {
 					if !strings.Contains(line.Error, part) {
 						t.Errorf("error is %q, want %q in it", line.Error, part)
@@ -103,7 +103,7 @@ func TestPanicInDecoding(t *testing.T) {
 			if len(ran) != 4 {
 				t.Errorf("%d changes ran, want 4", len(ran))
 			}
-			if line := logged.failure(t, eventID(2)); !strings.Contains(line.Error, want) {
+			if line := logged.Failure(t, eventID(2)); !strings.Contains(line.Error, want) {
 				t.Errorf("line is %+v, want %q", line, want)
 			}
 		}

@@ -99,7 +99,7 @@ func TestWaitTakesOver(t *testing.T) {
 					t.Errorf("it took %v, want the minute that the lease has and little more", took)
 				}
 				if test.number != "" {
-					if line := logged.failure(t, eventID(0)); line.Outcome != "in progress" || took > test.timeout {
+					if line := logged.Failure(t, eventID(0)); line.Outcome != "in progress" || took > test.timeout {
 						t.Errorf("after %v the line is %+v, want it in progress, before the deadline", took, line)
 					}
 				}
@@ -178,7 +178,7 @@ func TestAbandoned(t *testing.T) {
 				} else {
 					w.want(t, "a0", "a1")
 				}
-				if line := logged.failure(t, eventID(1)); line.Outcome != "abandoned" {
+				if line := logged.Failure(t, eventID(1)); line.Outcome != "abandoned" {
 					t.Errorf("line is %+v, want it abandoned", line)
 				}
 				time.Sleep(2 * time.Minute)
@@ -205,13 +205,13 @@ func TestDeadlineNear(t *testing.T) {
 // Work whose completion is not stored is done, and its item stops there.
 func TestUnrecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &faults{complete: func() error { return errors.New("store is down") }}
+		store := &faults{OnComplete: func() error { return errors.New("store is down") }}
 		var logged logs
 		w := &worker{}
 		h := newHandler(t, w.handle, withStore(t, store), logged.option)
 		wantCheckpoint(t, t.Context(), h, event(noted("a0", "a1", "b2")...), sequence(1))
 		w.want(t, "a0", "b2")
-		if line := logged.failure(t, eventID(1)); line.Outcome != "skipped" || !strings.Contains(line.Error, batch.ErrOrder.Error()) {
+		if line := logged.Failure(t, eventID(1)); line.Outcome != "skipped" || !strings.Contains(line.Error, batch.ErrOrder.Error()) {
 			t.Errorf("line is %+v, want it skipped behind a change that is not recorded", line)
 		}
 	})
@@ -221,7 +221,7 @@ func TestUnrecorded(t *testing.T) {
 func TestUndecidedClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var once sync.Once
-		store := &faults{claim: func() (err error) {
+		store := &faults{OnClaim: func() (err error) {
 			once.Do(func() { err = errors.New("store is down") })
 			return err
 		}}

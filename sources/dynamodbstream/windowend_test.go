@@ -110,7 +110,7 @@ func TestWindowFinishFails(t *testing.T) {
 			want := counts{"INSERT": 1, "MODIFY": 2, "REMOVE": 1}
 			wantInvokeError(t, t.Context(), h, last, "dynamodbstream: window could not be finished, so the whole batch has to come back", "table is gone")
 			f.want(t, want)
-			if lines := logged.about(t, "record failed"); len(lines) != 1 || !strings.Contains(lines[0].Record, shardID) {
+			if lines := logged.About(t, "record failed"); len(lines) != 1 || !strings.Contains(lines[0].Record, shardID) {
 				t.Errorf("lines are %+v, want one that names the shard", lines)
 			}
 			f.err = nil

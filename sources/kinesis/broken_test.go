@@ -243,11 +243,11 @@ func TestAttemptsOfTheUnstarted(t *testing.T) {
 		if err := claim.Release(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		store.claimed = func() error { time.Sleep(4500 * time.Millisecond); return nil }
+		store.OnClaimed = func() error { time.Sleep(4500 * time.Millisecond); return nil }
 		for range 4 {
 			within(5*time.Second, sequence(0)) // too late to start
 		}
-		store.claimed = nil
+		store.OnClaimed = nil
 		within(5*time.Second, sequence(0), "a1")
 		within(5*time.Second, "", "a1")
 		if len(taken.records) != 1 {

@@ -111,7 +111,7 @@ func TestDataErrorsShowNothingOfTheData(t *testing.T) {
 			var failed errorHook
 			h := newHandler(t, func(context.Context, *kinesis.Record[click]) error { return nil }, logged.option, failed.option)
 			wantCheckpoint(t, t.Context(), h, event(record{Data: text, Key: "k"}), sequence(0))
-			for _, shown := range []string{failed.only(t).Error(), logged.text()} {
+			for _, shown := range []string{failed.only(t).Error(), logged.Text()} {
 				if strings.Contains(shown, "SECRET") || strings.Contains(shown, "4111") {
 					t.Errorf("%s: shows the data", shown)
 				}

@@ -251,15 +251,15 @@ func TestLogging(t *testing.T) {
 		w := &worker{errs: map[string]error{"confidential 2": errors.New("no stock")}}
 		records := []record{{Data: "confidential 1", Key: "a"}, {Data: aggregate("confidential 2"), Key: "b", N: 1}}
 		wantCheckpoint(t, t.Context(), newHandler(t, w.handle, options, logged.option), event(records...), sequence(1))
-		line := logged.failure(t, eventID(1)+"#0")
+		line := logged.Failure(t, eventID(1)+"#0")
 		if line.Level != "ERROR" || line.Msg != "record failed" || line.Source != clicksARN || line.Error != "no stock" {
 			t.Errorf("line is %+v, want that of the failure", line)
 		}
-		if lines := logged.about(t, "batch finished"); len(lines) != 1 || lines[0].Failed != 1 || lines[0].Succeeded != 1 {
+		if lines := logged.About(t, "batch finished"); len(lines) != 1 || lines[0].Failed != 1 || lines[0].Succeeded != 1 {
 			t.Errorf("lines are %+v, want a summary of one failure and one success", lines)
 		}
 		for _, secret := range []string{"confidential", encode("confidential")[:12]} {
-			if text := logged.text(); strings.Contains(text, secret) {
+			if text := logged.Text(); strings.Contains(text, secret) {
 				t.Errorf("data are in the log:\n%s", text)
 			}
 		}

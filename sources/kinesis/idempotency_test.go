@@ -46,8 +46,8 @@ func TestIdempotencyTwins(t *testing.T) {
 						number = sequence(0)
 					}
 					wantCheckpoint(t, t.Context(), h, payload, number)
-					if ran != 2 || store.claims.Load() != 2 {
-						t.Errorf("%d ran after %d claims, want two of each", ran, store.claims.Load())
+					if ran != 2 || store.Claims.Load() != 2 {
+						t.Errorf("%d ran after %d claims, want two of each", ran, store.Claims.Load())
 					}
 				})
 			}
@@ -170,7 +170,7 @@ func TestIdempotencyOfWhatCannotBeDecoded(t *testing.T) {
 					if took := time.Since(begin); took != 0 {
 						t.Errorf("redeliveries took %v, want no wait for the claim", took)
 					}
-					if got, want := store.releases.Load(), int32(3); ran != 1 || got != want {
+					if got, want := store.Releases.Load(), int32(3); ran != 1 || got != want {
 						t.Errorf("%d ran, %d claims were released, want 1 and %d", ran, got, want)
 					}
 				})
@@ -209,13 +209,13 @@ func TestIdempotencyFingerprint(t *testing.T) {
 // not stored is done, but nothing of its partition key goes on.
 func TestIdempotencyStoreFails(t *testing.T) {
 	records := keyed("a1", "b1", "a2")
-	store := &faults{claim: func() error { return errStore }}
+	store := &faults{OnClaim: func() error { return errStore }}
 	w := &worker{}
 	wantCheckpoint(t, t.Context(), newHandler(t, w.handle, withStore(t, store)), event(records...), sequence(0))
 	w.want(t)
 
 	synctest.Test(t, func(t *testing.T) { // a completion is tried several times
-		store := &faults{complete: func() error { return errStore }}
+		store := &faults{OnComplete: func() error { return errStore }}
 		w := &worker{}
 		h := newHandler(t, w.handle, withStore(t, store))
 		wantCheckpoint(t, t.Context(), h, event(records...), sequence(2))
@@ -275,7 +275,7 @@ func TestIdempotencyAgeWarning(t *testing.T) {
 				for range 2 {
 					wantCheckpoint(t, t.Context(), h, event(records...), "")
 				}
-				if lines := logged.about(t, warning); len(lines) != test.want || (len(lines) > 0 && lines[0].Record != eventID(0)) {
+				if lines := logged.About(t, warning); len(lines) != test.want || (len(lines) > 0 && lines[0].Record != eventID(0)) {
 					t.Errorf("lines: %+v, want %d about %s", lines, test.want, eventID(0))
 				}
 			})
@@ -287,7 +287,7 @@ func TestIdempotencyAgeWarning(t *testing.T) {
 	wantCheckpoint(t, t.Context(), newHandler(t, (&worker{}).handle, logged.option), event(old), "")
 	unknown := change(old, `"approximateArrivalTimestamp":1545084650.000`, `"x":0`)
 	wantCheckpoint(t, t.Context(), newHandler(t, (&worker{}).handle, guarded(t), logged.option), rawEvent(unknown), "")
-	if lines := logged.about(t, warning); len(lines) != 0 {
+	if lines := logged.About(t, warning); len(lines) != 0 {
 		t.Errorf("lines: %+v, want none", lines)
 	}
 }

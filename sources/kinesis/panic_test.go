@@ -40,7 +40,7 @@ func TestPanic(t *testing.T) {
 					w.want(t, "r0", "r1", "r2", "r3", "r4")
 				}
 				w.take()
-				line := logged.failure(t, eventID(2))
+				line := logged.Failure(t, eventID(2))
 				if !strings.Contains(line.Error, test.want) || strings.Contains(line.Stack, "panic_test.go") != test.stack {
 					t.Errorf("error is %q, stack %q, want %q and the place: %v", line.Error, line.Stack, test.want, test.stack)
 				}

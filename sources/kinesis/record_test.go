@@ -142,7 +142,7 @@ func TestRecordOfHandleWithoutATime(t *testing.T) {
 	if _, err := h.Handle(t.Context(), events.KinesisEvent{Records: []events.KinesisEventRecord{in}}); err != nil {
 		t.Fatal(err)
 	}
-	if text := logged.text(); len(logged.lines(t)) != 1 {
+	if text := logged.Text(); len(logged.Lines(t)) != 1 {
 		t.Errorf("lines are\n%swant the summary alone", text)
 	}
 }

@@ -348,7 +348,7 @@ func TestWatermarkNotStored(t *testing.T) {
 		if len(store.advances) != 3 {
 			t.Errorf("%d tries to advance, want 3", len(store.advances))
 		}
-		if lines := logged.about(t, "position in the shard was not stored, so a redelivery may run again"); len(lines) != 1 || lines[0].Error != errStore.Error() {
+		if lines := logged.About(t, "position in the shard was not stored, so a redelivery may run again"); len(lines) != 1 || lines[0].Error != errStore.Error() {
 			t.Errorf("lines are %+v, want one with %v", lines, errStore)
 		}
 		// The first reply is lost, the write is not.
@@ -533,4 +533,12 @@ func TestWatermarkResharding(t *testing.T) {
 	if diff := cmp.Diff(want, w.take()); diff != "" {
 		t.Errorf("records that ran (-want +got):\n%s", diff)
 	}
+}
+
+// call calls f, unless it is nil.
+func call(f func() error) error {
+	if f == nil {
+		return nil
+	}
+	return f()
 }

@@ -265,7 +265,7 @@ func TestWindowEndFails(t *testing.T) {
 // The end of a window that cannot be claimed, or that is given up, is like that of a record.
 func TestWindowEndIsARecord(t *testing.T) {
 	var e ended[tally]
-	store := &faults{claim: func() error { return errStore }}
+	store := &faults{OnClaim: func() error { return errStore }}
 	h := newWindowHandler(t, count, e.finish, withStore(t, store))
 	wantInvokeError(t, t.Context(), h, windowed{final: true}.event(), errStore.Error())
 	e.want(t)

@@ -82,7 +82,7 @@ func TestBadRecord(t *testing.T) {
 				payload := rawEvent(message{ID: "m1"}.record(), test.record, message{ID: "m3"}.record())
 				wantFailures(t, t.Context(), h, payload, "m2")
 				w.want(t, "m1", "m3")
-				if got := logged.failure(t, "m2").Error; got != test.want {
+				if got := logged.Failure(t, "m2").Error; got != test.want {
 					t.Errorf("error is %q, want %q", got, test.want)
 				}
 			})
@@ -238,7 +238,7 @@ func TestBadReserve(t *testing.T) {
 		defer cancel()
 		wantFailures(t, ctx, h, event(numbered(2)...))
 		w.want(t, "m1", "m2")
-		if lines := logged.about(t, "batch reserve is more than half of the time left and was cut down to that"); len(lines) != 1 {
+		if lines := logged.About(t, "batch reserve is more than half of the time left and was cut down to that"); len(lines) != 1 {
 			t.Errorf("lines about the reserve: %v, want one", lines)
 		}
 	}
@@ -261,8 +261,8 @@ func TestBadIdentifiers(t *testing.T) {
 					t.Errorf("answer is %q, error is %v, want a failure", response, err)
 				}
 				w.want(t, "m2")
-				if n := strings.Count(logged.text(), `want text without broken characters`); n != 2 {
-					t.Errorf("%d lines about identifiers, want 2:\n%s", n, logged.text())
+				if n := strings.Count(logged.Text(), `want text without broken characters`); n != 2 {
+					t.Errorf("%d lines about identifiers, want 2:\n%s", n, logged.Text())
 				}
 			})
 		})

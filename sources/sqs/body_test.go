@@ -48,7 +48,7 @@ func testBody[T any](t *testing.T, body string, want T, wantErr ...string) {
 		t.Errorf("%T of %q: handler ran", want, body)
 	}
 	for _, part := range wantErr {
-		if text := logged.failure(t, "m1").Error; !strings.Contains(text, part) {
+		if text := logged.Failure(t, "m1").Error; !strings.Contains(text, part) {
 			t.Errorf("%T of %q: error is %q, want %q in it", want, body, text, part)
 		}
 	}

@@ -101,7 +101,7 @@ func TestBodyErrorsShowNothingOfTheBody(t *testing.T) {
 			if text := fmt.Sprint(err); !strings.HasPrefix(text, prefix) || !strings.Contains(text, test.want) {
 				t.Errorf("error is %q, want %q with %q", err, prefix, test.want)
 			}
-			for _, text := range []string{fmt.Sprint(err), logged.text()} {
+			for _, text := range []string{fmt.Sprint(err), logged.Text()} {
 				text = measured.ReplaceAllString(text, "") // which may have any digits
 				if strings.Contains(text, "SECRET") || strings.Contains(text, "4111") {
 					t.Errorf("%s: shows the body", text)
@@ -125,7 +125,7 @@ func TestBodyErrorsOfDecode(t *testing.T) {
 	})
 	wantFailures(t, t.Context(), h, event(message{ID: "m1", Body: "this"}), "m1")
 	const want = `sqs: body of message "m1" is not a valid sqs_test.personal: cannot read this`
-	if got := logged.failure(t, "m1").Error; got != want {
+	if got := logged.Failure(t, "m1").Error; got != want {
 		t.Errorf("error is %q, want %q", got, want)
 	}
 }

@@ -42,7 +42,7 @@ func TestDeadlineOfAHungHandler(t *testing.T) {
 			if took := time.Since(begin); took != 19500*time.Millisecond {
 				t.Errorf("the answer took %v, want half a reserve less than 20s", took)
 			}
-			if line := logged.failure(t, "a1"); line.Outcome != "abandoned" || line.Error != batch.ErrAbandoned.Error() {
+			if line := logged.Failure(t, "a1"); line.Outcome != "abandoned" || line.Error != batch.ErrAbandoned.Error() {
 				t.Errorf("line is %+v, want an abandoned message", line)
 			}
 			close(release)
@@ -153,7 +153,7 @@ func TestDeadlineTimeout(t *testing.T) {
 			if took := time.Since(begin); took < 2*time.Second || took > 4*time.Second {
 				t.Errorf("the answer took %v, want 2s to 4s", took)
 			}
-			if line := logged.failure(t, "m1"); line.Error != batch.ErrTimeout.Error() {
+			if line := logged.Failure(t, "m1"); line.Error != batch.ErrTimeout.Error() {
 				t.Errorf("error is %q, want %q", line.Error, batch.ErrTimeout)
 			}
 		})
@@ -178,7 +178,7 @@ func TestDeadlineCutsHandlersOff(t *testing.T) {
 			if took := time.Since(begin); took != 19*time.Second {
 				t.Errorf("the answer took %v, want 19s", took)
 			}
-			if line := logged.failure(t, "a1"); line.Error != batch.ErrDeadlineNear.Error() || line.Outcome != "failed" {
+			if line := logged.Failure(t, "a1"); line.Error != batch.ErrDeadlineNear.Error() || line.Outcome != "failed" {
 				t.Errorf("line is %+v, want a failure with %q", line, batch.ErrDeadlineNear)
 			}
 		})

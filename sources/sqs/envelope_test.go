@@ -258,11 +258,11 @@ func TestUnwrapFails(t *testing.T) {
 				if diff := cmp.Diff(map[string]bool{"m1": true, "m3": true}, ran); diff != "" {
 					t.Errorf("messages that ran (-want +got):\n%s", diff)
 				}
-				if got := logged.failure(t, "m2").Error; !strings.Contains(got, test.want) {
+				if got := logged.Failure(t, "m2").Error; !strings.Contains(got, test.want) {
 					t.Errorf("error is %q, want %q in it", got, test.want)
 				}
-				if strings.Contains(logged.text(), "SECRET") {
-					t.Errorf("%s: shows the body", logged.text())
+				if strings.Contains(logged.Text(), "SECRET") {
+					t.Errorf("%s: shows the body", logged.Text())
 				}
 			})
 		})
@@ -275,8 +275,8 @@ func TestUnwrapNoBody(t *testing.T) {
 		var logged logs
 		h := newHandler(t, func(context.Context, *sqs.Message[string]) error { t.Error("ran"); return nil }, logged.option, unwrap(sqs.SNSOrRaw, sqs.S3))
 		wantFailures(t, t.Context(), h, rawEvent(`{`+body+`"messageId":"m1"}`), "m1")
-		if want := `sqs: body of message "m1" is ` + kind + ", want a string"; logged.failure(t, "m1").Error != want {
-			t.Errorf("error is %q, want %q", logged.failure(t, "m1").Error, want)
+		if want := `sqs: body of message "m1" is ` + kind + ", want a string"; logged.Failure(t, "m1").Error != want {
+			t.Errorf("error is %q, want %q", logged.Failure(t, "m1").Error, want)
 		}
 	}
 }

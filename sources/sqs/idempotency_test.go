@@ -14,6 +14,7 @@ import (
 
 	"github.com/oncekit/oncekit/batch"
 	"github.com/oncekit/oncekit/idempotency"
+	"github.com/oncekit/oncekit/sources/internal/sourcetest"
 	"github.com/oncekit/oncekit/sources/sqs"
 )
 
@@ -89,8 +90,8 @@ func TestIdempotencyTwins(t *testing.T) {
 					} else {
 						wantFailures(t, t.Context(), h, payload)
 					}
-					if len(ran) != 2 || store.claims.Load() != 2 {
-						t.Errorf("%v ran after %d claims, want two of each", ran, store.claims.Load())
+					if len(ran) != 2 || store.Claims.Load() != 2 {
+						t.Errorf("%v ran after %d claims, want two of each", ran, store.Claims.Load())
 					}
 				})
 			}
@@ -117,7 +118,7 @@ func TestIdempotencyFingerprint(t *testing.T) {
 		if ran != 1 {
 			t.Errorf("%d messages ran, want 1", ran)
 		}
-		if n := logged.failure(t, "m3"); !strings.Contains(n.Error, mismatch) || n.Outcome != "failed" {
+		if n := logged.Failure(t, "m3"); !strings.Contains(n.Error, mismatch) || n.Outcome != "failed" {
 			t.Errorf("line is %+v, want a failure with %q", n, mismatch)
 		}
 	})
@@ -134,10 +135,10 @@ func TestIdempotencyFingerprint(t *testing.T) {
 			wantFailures(t, t.Context(), h, event(other), "m3")
 			close(release)
 			first.Wait()
-			if got := logged.failure(t, "m2"); got.Outcome != "in progress" {
+			if got := logged.Failure(t, "m2"); got.Outcome != "in progress" {
 				t.Errorf("line is %+v, want it in progress", got)
 			}
-			if got := logged.failure(t, "m3"); !strings.Contains(got.Error, mismatch) || got.Outcome != "failed" {
+			if got := logged.Failure(t, "m3"); !strings.Contains(got.Error, mismatch) || got.Outcome != "failed" {
 				t.Errorf("line is %+v, want a failure with %q", got, mismatch)
 			}
 		})
@@ -204,7 +205,7 @@ func TestIdempotencyInProgressElsewhere(t *testing.T) {
 					if took := time.Since(begin); took != 0 {
 						t.Errorf("the answer took %v, want none: the queue waits for nothing", took)
 					}
-					if got := logged.failure(t, "m1"); got.Level != "WARN" || got.Outcome != "in progress" || got.Attempt != 2 {
+					if got := logged.Failure(t, "m1"); got.Level != "WARN" || got.Outcome != "in progress" || got.Attempt != 2 {
 						t.Errorf("line is %+v, want a warning that m1 is in progress", got)
 					}
 					close(release)
@@ -249,7 +250,7 @@ func TestIdempotencyTakeover(t *testing.T) {
 		wantFailures(t, t.Context(), h, event(message{ID: "m1"}))
 		w.want(t, "m1", "m1")
 		first.Wait()
-		lines := logged.about(t, "record failed")
+		lines := logged.About(t, "record failed")
 		if len(lines) != 1 || !strings.Contains(lines[0].Error, idempotency.ErrClaimLost.Error()) {
 			t.Errorf("failures: %+v, want one with %q", lines, idempotency.ErrClaimLost)
 		}
@@ -310,7 +311,7 @@ func TestIdempotencyAgeWarning(t *testing.T) {
 				messages[0].Sent = time.Now()
 				wantFailures(t, t.Context(), h, event(messages...))
 				wantFailures(t, t.Context(), h, event(messages...))
-				if lines := logged.about(t, warning); len(lines) != test.want {
+				if lines := logged.About(t, warning); len(lines) != test.want {
 					t.Errorf("lines: %+v, want %d", lines, test.want)
 				}
 			})
@@ -321,7 +322,7 @@ func TestIdempotencyAgeWarning(t *testing.T) {
 	h := newHandler(t, (&worker{}).handle, guarded(t), logged.option)
 	wantFailures(t, t.Context(), h, rawEvent(`{"messageId":"m1","body":""}`))
 	wantFailures(t, t.Context(), newHandler(t, (&worker{}).handle, logged.option), event(message{ID: "m2"}))
-	if diff := cmp.Diff([]line(nil), logged.about(t, warning)); diff != "" {
+	if diff := cmp.Diff([]sourcetest.Line(nil), logged.About(t, warning)); diff != "" {
 		t.Errorf("lines (-want +got):\n%s", diff)
 	}
 }

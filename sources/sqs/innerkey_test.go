@@ -151,8 +151,8 @@ func TestInnerKeyMissing(t *testing.T) {
 						t.Errorf("error is %v, want ErrKeyMissing", err)
 					}
 				}
-				if len(failed) != 1 || strings.Contains(logged.text(), "SECRET") {
-					t.Errorf("%d failed, logged:\n%s", len(failed), logged.text())
+				if len(failed) != 1 || strings.Contains(logged.Text(), "SECRET") {
+					t.Errorf("%d failed, logged:\n%s", len(failed), logged.Text())
 				}
 			}
 		})

@@ -154,7 +154,7 @@ func TestKeyMissing(t *testing.T) {
 				if store.Len() != 1 {
 					t.Errorf("store has %d entries, want the one of m5", store.Len())
 				}
-				for _, n := range logged.about(t, "record failed") {
+				for _, n := range logged.About(t, "record failed") {
 					if n.Error != idempotency.ErrKeyMissing.Error() {
 						t.Errorf("%s: error is %q, want %q", n.Record, n.Error, idempotency.ErrKeyMissing)
 					}
@@ -199,10 +199,10 @@ func TestKeyFunctionFails(t *testing.T) {
 				h := newHandler(t, w.handle, concurrency(n), guarded(t), function, logged.option)
 				wantFailures(t, t.Context(), h, event(numbered(4)...), "m2", "m3")
 				w.want(t, "m1", "m4")
-				if text := logged.failure(t, "m2").Error; !strings.Contains(text, `of message "m2": no key today`) {
+				if text := logged.Failure(t, "m2").Error; !strings.Contains(text, `of message "m2": no key today`) {
 					t.Errorf("error is %q, want one that names message and cause", text)
 				}
-				if n := logged.failure(t, "m3"); !strings.Contains(n.Error, "key function panics") || !strings.Contains(n.Stack, "key_test.go") {
+				if n := logged.Failure(t, "m3"); !strings.Contains(n.Error, "key function panics") || !strings.Contains(n.Stack, "key_test.go") {
 					t.Errorf("line is %+v, want the panic with its stack", n)
 				}
 			})
@@ -294,15 +294,15 @@ func TestKeyHashedIsNotLogged(t *testing.T) {
 		close(release)
 		first.Wait()
 		wantFailures(t, t.Context(), h, event(message{ID: "leader", Body: same}, message{ID: "twin", Body: other}), "leader", "twin")
-		store.release = func() error { return errStore }
+		store.OnRelease = func() error { return errStore }
 		wantFailures(t, t.Context(), h, event(message{ID: "release fails", Body: same}), "release fails")
-		store.claim = func() error { return errStore }
+		store.OnClaim = func() error { return errStore }
 		wantFailures(t, t.Context(), h, event(message{ID: "claim fails", Body: same}), "claim fails")
-		if got := len(logged.about(t, "record failed")); got != 6 {
+		if got := len(logged.About(t, "record failed")); got != 6 {
 			t.Errorf("%d lines about failures, want 6", got)
 		}
-		if strings.Contains(logged.text(), key) {
-			t.Errorf("the key is in the log:\n%s", logged.text())
+		if strings.Contains(logged.Text(), key) {
+			t.Errorf("the key is in the log:\n%s", logged.Text())
 		}
 	})
 }

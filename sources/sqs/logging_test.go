@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/oncekit/oncekit/idempotency"
+	"github.com/oncekit/oncekit/sources/internal/sourcetest"
 	"github.com/oncekit/oncekit/sources/sqs"
 )
 
@@ -25,15 +26,15 @@ func TestLogging(t *testing.T) {
 		messages[1].Receives = 7
 		w := &worker{errs: map[string]error{"m2": errors.New("no stock")}}
 		wantFailures(t, t.Context(), newHandler(t, w.handle, options, logged.option), event(messages...), "m2")
-		want := []line{
+		want := []sourcetest.Line{
 			{Level: "ERROR", Msg: "record failed", Record: "m2", Outcome: "failed", Source: standardARN, Error: "no stock", Attempt: 7},
 			{Level: "INFO", Msg: "batch finished", Records: 3, Failed: 1, Succeeded: 2},
 		}
-		if diff := cmp.Diff(want, logged.lines(t)); diff != "" {
+		if diff := cmp.Diff(want, logged.Lines(t)); diff != "" {
 			t.Errorf("lines (-want +got):\n%s", diff)
 		}
-		if strings.Contains(logged.text(), "confidential") {
-			t.Errorf("a body is in the log:\n%s", logged.text())
+		if strings.Contains(logged.Text(), "confidential") {
+			t.Errorf("a body is in the log:\n%s", logged.Text())
 		}
 	})
 }
@@ -42,8 +43,8 @@ func TestLogging(t *testing.T) {
 func TestLoggingOfSuccess(t *testing.T) {
 	var logged logs
 	wantFailures(t, t.Context(), newHandler(t, (&worker{}).handle, logged.option), event(numbered(3)...))
-	want := []line{{Level: "DEBUG", Msg: "batch finished", Records: 3, Succeeded: 3}}
-	if diff := cmp.Diff(want, logged.lines(t)); diff != "" {
+	want := []sourcetest.Line{{Level: "DEBUG", Msg: "batch finished", Records: 3, Succeeded: 3}}
+	if diff := cmp.Diff(want, logged.Lines(t)); diff != "" {
 		t.Errorf("lines (-want +got):\n%s", diff)
 	}
 }
@@ -54,7 +55,7 @@ func TestLoggingOfSkipped(t *testing.T) {
 	w := &worker{errs: failing("a1")}
 	wantFailures(t, t.Context(), newHandler(t, w.handle, logged.option), event(grouped("a1", "a2", "a3")...), "a1", "a2", "a3")
 	var levels []string
-	for _, n := range logged.lines(t) {
+	for _, n := range logged.Lines(t) {
 		levels = append(levels, n.Level+" "+n.Record)
 	}
 	if diff := cmp.Diff([]string{"ERROR a1", "DEBUG a2", "DEBUG a3", "INFO "}, levels); diff != "" {
@@ -72,9 +73,9 @@ func TestLoggingByDefault(t *testing.T) {
 	}
 	before := slog.Default()
 	defer slog.SetDefault(before)
-	slog.SetDefault(logged.logger())
+	slog.SetDefault(logged.Logger())
 	wantFailures(t, t.Context(), h, event(numbered(1)...), "m1")
-	if line := logged.failure(t, "m1"); line.Error != "m1 fails" {
+	if line := logged.Failure(t, "m1"); line.Error != "m1 fails" {
 		t.Errorf("line is %+v, want the failure of m1", line)
 	}
 }

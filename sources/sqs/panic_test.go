@@ -49,7 +49,7 @@ func TestPanic(t *testing.T) {
 				h := newHandler(t, w.handle, options, logged.option)
 				wantFailures(t, t.Context(), h, event(numbered(5)...), "m3")
 				w.want(t, "m1", "m2", "m3", "m4", "m5")
-				line := logged.failure(t, "m3")
+				line := logged.Failure(t, "m3")
 				for _, part := range test.want {
 					if !strings.Contains(line.Error, part) {
 						t.Errorf("error is %q, want %q in it", line.Error, part)
@@ -94,7 +94,7 @@ func TestPanicInDecoding(t *testing.T) {
 		if len(ran) != 4 {
 			t.Errorf("%d messages ran, want 4", len(ran))
 		}
-		if line := logged.failure(t, "m3"); !strings.Contains(line.Error, "poisoned payload") || line.Stack == "" {
+		if line := logged.Failure(t, "m3"); !strings.Contains(line.Error, "poisoned payload") || line.Stack == "" {
 			t.Errorf("line is %+v, want the panic and its stack", line)
 		}
 	})

@@ -172,11 +172,11 @@ func TestS3BadRecord(t *testing.T) {
 			h := newHandler(t, failKeys(w), options, logged.option, unwrap(sqs.S3))
 			wantFailures(t, t.Context(), h, event(message{ID: "m1", Body: `{"Records":[` + s3Record("a") + "," + test.record + "," + s3Record("c") + `]}`}), "m1")
 			w.want(t, "m1#0", "m1#2")
-			if got := logged.failure(t, "m1#1").Error; !strings.Contains(got, test.want) {
+			if got := logged.Failure(t, "m1#1").Error; !strings.Contains(got, test.want) {
 				t.Errorf("error is %q, want %q in it", got, test.want)
 			}
-			if strings.Contains(logged.text(), "SECRET") {
-				t.Errorf("%s: shows the body", logged.text())
+			if strings.Contains(logged.Text(), "SECRET") {
+				t.Errorf("%s: shows the body", logged.Text())
 			}
 		})
 	}

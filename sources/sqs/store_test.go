@@ -13,6 +13,7 @@ import (
 
 	"github.com/oncekit/oncekit/batch"
 	"github.com/oncekit/oncekit/idempotency"
+	"github.com/oncekit/oncekit/sources/internal/sourcetest"
 	"github.com/oncekit/oncekit/sources/sqs"
 )
 
@@ -24,7 +25,7 @@ func TestStoreFailsToComplete(t *testing.T) {
 			t.Run(fmt.Sprintf("concurrency %d, fail unrecorded %v", n, isFailed), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					var logged logs
-					store := &faults{complete: func() error { return errStore }}
+					store := &faults{OnComplete: func() error { return errStore }}
 					w := &worker{}
 					h := newHandler(t, w.handle, concurrency(n), logged.option,
 						withStore(t, store, func(o *idempotency.Options) { o.FailUnrecorded = isFailed }))
@@ -37,11 +38,11 @@ func TestStoreFailsToComplete(t *testing.T) {
 					wantFailures(t, t.Context(), h, event(messages...), failed...)
 					w.want(t, "a1")
 					wantEntry(t, store, "a1", idempotency.InProgress)
-					if got := store.completes.Load(); got != 3 || store.releases.Load() != 0 {
-						t.Errorf("%d completions and %d releases, want 3 and 0", got, store.releases.Load())
+					if got := store.Completes.Load(); got != 3 || store.Releases.Load() != 0 {
+						t.Errorf("%d completions and %d releases, want 3 and 0", got, store.Releases.Load())
 					}
-					line := logged.failure(t, "a1")
-					if !strings.Contains(line.Error, errStore.Error()) || strings.Contains(logged.text(), `"unrecorded":true`) == isFailed {
+					line := logged.Failure(t, "a1")
+					if !strings.Contains(line.Error, errStore.Error()) || strings.Contains(logged.Text(), `"unrecorded":true`) == isFailed {
 						t.Errorf("line is %+v, want it with %q", line, errStore)
 					}
 					wantFailures(t, t.Context(), h, event(messages...), "a1", "a2")
@@ -56,7 +57,7 @@ func TestStoreFailsToComplete(t *testing.T) {
 func TestStoreCompletesInTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tries := 0
-		store := &faults{complete: func() error {
+		store := &faults{OnComplete: func() error {
 			if tries++; tries < 3 {
 				return errStore
 			}
@@ -76,7 +77,7 @@ func TestStoreFailsToRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		errHandler := errors.New("handler failed")
 		w := &worker{errs: map[string]error{"m1": errHandler}}
-		store := &faults{release: func() error { return errStore }}
+		store := &faults{OnRelease: func() error { return errStore }}
 		h := newHandler(t, w.handle, withStore(t, store), func(o *sqs.Options) { o.ErrorOn = batch.ErrorOnAnyFailure })
 		_, err := h.Invoke(t.Context(), event(numbered(1)...))
 		if !errors.Is(err, errHandler) || !errors.Is(err, errStore) {
@@ -91,8 +92,8 @@ func TestStoreFailsToRelease(t *testing.T) {
 // A claim that cannot be decided is released in case it was made. The handler does not run.
 func TestStoreLeavesClaimUndecided(t *testing.T) {
 	for name, store := range map[string]*faults{
-		"request lost": {claim: func() error { return errStore }},
-		"reply lost":   {claimed: func() error { return errStore }},
+		"request lost": {OnClaim: func() error { return errStore }},
+		"reply lost":   {OnClaimed: func() error { return errStore }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var logged logs
@@ -101,13 +102,13 @@ func TestStoreLeavesClaimUndecided(t *testing.T) {
 			wantFailures(t, t.Context(), h, event(numbered(2)...), "m1", "m2")
 			w.want(t)
 			wantEntry(t, store, "m1", idempotency.Absent)
-			if store.releases.Load() != 2 {
-				t.Errorf("%d releases, want 2", store.releases.Load())
+			if store.Releases.Load() != 2 {
+				t.Errorf("%d releases, want 2", store.Releases.Load())
 			}
-			if text := logged.failure(t, "m1").Error; !strings.Contains(text, `claim of "m1" is undecided: store is down`) {
+			if text := logged.Failure(t, "m1").Error; !strings.Contains(text, `claim of "m1" is undecided: store is down`) {
 				t.Errorf("error is %q, want one that says so", text)
 			}
-			store.claim, store.claimed = nil, nil
+			store.OnClaim, store.OnClaimed = nil, nil
 			wantFailures(t, t.Context(), h, event(numbered(2)...))
 			w.want(t, "m1", "m2")
 		})
@@ -118,7 +119,7 @@ func TestStoreLeavesClaimUndecided(t *testing.T) {
 func TestStoreIsUnusable(t *testing.T) {
 	for _, n := range []int{1, 2, 10} {
 		var logged logs
-		store := &faults{claim: func() error { return fmt.Errorf("%w: no table", idempotency.ErrStoreUnusable) }}
+		store := &faults{OnClaim: func() error { return fmt.Errorf("%w: no table", idempotency.ErrStoreUnusable) }}
 		w := &worker{}
 		h := newHandler(t, w.handle, concurrency(n), withStore(t, store), logged.option)
 		var ids []string
@@ -127,11 +128,11 @@ func TestStoreIsUnusable(t *testing.T) {
 		}
 		wantFailures(t, t.Context(), h, event(numbered(100)...), ids...)
 		w.want(t)
-		loud := slices.DeleteFunc(logged.lines(t), func(n line) bool { return n.Level == "DEBUG" || n.Msg == "batch finished" })
+		loud := slices.DeleteFunc(logged.Lines(t), func(n sourcetest.Line) bool { return n.Level == "DEBUG" || n.Msg == "batch finished" })
 		if len(loud) != 1 || !strings.Contains(loud[0].Error, "idempotency: store is unusable: no table") {
 			t.Errorf("lines: %+v, want one that says it", loud)
 		}
-		if got := store.claims.Load(); got > int32(n) {
+		if got := store.Claims.Load(); got > int32(n) {
 			t.Errorf("%d claims were tried, want at most one a worker", got)
 		}
 	}
@@ -150,14 +151,14 @@ func TestStoreIsFull(t *testing.T) {
 // A store that panics fails the record whose turn it was.
 func TestStorePanics(t *testing.T) {
 	for name, store := range map[string]*faults{
-		"claim":    {claim: func() error { panic("no store") }},
-		"complete": {complete: func() error { panic("no store") }},
+		"claim":    {OnClaim: func() error { panic("no store") }},
+		"complete": {OnComplete: func() error { panic("no store") }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var logged logs
 			h := newHandler(t, (&worker{}).handle, withStore(t, store), logged.option)
 			wantFailures(t, t.Context(), h, event(numbered(1)...), "m1")
-			if line := logged.failure(t, "m1"); !strings.Contains(line.Error, "no store") || line.Stack == "" {
+			if line := logged.Failure(t, "m1"); !strings.Contains(line.Error, "no store") || line.Stack == "" {
 				t.Errorf("line is %+v, want the panic and its stack", line)
 			}
 		})
@@ -216,7 +217,7 @@ func TestStoreOfADeadLetteredMessage(t *testing.T) {
 // A claim whose reply comes too late starts nothing: it is released, and the message is skipped.
 func TestStoreRepliesTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &faults{claimed: func() error { time.Sleep(9500 * time.Millisecond); return nil }} // into the reserve
+		store := &faults{OnClaimed: func() error { time.Sleep(9500 * time.Millisecond); return nil }} // into the reserve
 		w := &worker{}
 		h := newHandler(t, w.handle, withStore(t, store))
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)

@@ -65,7 +65,7 @@ func TestVisibilityIsNotRefused(t *testing.T) {
 		if err := q.Drain(t.Context(), h); err != nil {
 			t.Fatal(err)
 		}
-		if lines := logged.about(t, "visibility of failed messages was not changed"); len(lines) > 0 {
+		if lines := logged.About(t, "visibility of failed messages was not changed"); len(lines) > 0 {
 			t.Errorf("lines: %+v, want none", lines)
 		}
 		if len(at) != 2 || at[1].Sub(at[0]) < longest {
@@ -98,8 +98,8 @@ func TestVisibilityOfAnErrorThatPanics(t *testing.T) {
 	w := &worker{errs: map[string]error{"m1": choosyError{}, "m2": retryAfter(time.Minute)}}
 	wantFailures(t, t.Context(), newHandler(t, w.handle, c.option, logged.option), event(numbered(3)...), "m1", "m2")
 	c.want(t)
-	lines := logged.about(t, "visibility of failed messages was not changed")
-	if len(lines) != 1 || !strings.Contains(logged.text(), "not that one") {
+	lines := logged.About(t, "visibility of failed messages was not changed")
+	if len(lines) != 1 || !strings.Contains(logged.Text(), "not that one") {
 		t.Errorf("lines: %+v, want one that says why", lines)
 	}
 }

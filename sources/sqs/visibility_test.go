@@ -162,7 +162,7 @@ func TestVisibilityInProgressElsewhere(t *testing.T) {
 					var c changer
 					w := &worker{}
 					h := newHandler(t, w.handle, c.option, func(o *sqs.Options) {
-						o.Idempotency = newGuard(t, &faults{claim: func() error { return held }})
+						o.Idempotency = newGuard(t, &faults{OnClaim: func() error { return held }})
 					})
 					wantFailures(t, t.Context(), h, event(message{ID: "m1", Group: "g", ARN: arn}), "m1")
 					if len(c.changes) != 1 {
@@ -271,7 +271,7 @@ func TestVisibilityFailures(t *testing.T) {
 				if took := time.Since(begin); took > test.most {
 					t.Errorf("the answer took %v, want at most %v", took, test.most)
 				}
-				lines := logged.about(t, "visibility of failed messages was not changed")
+				lines := logged.About(t, "visibility of failed messages was not changed")
 				if len(lines) != 1 || !strings.Contains(lines[0].Error, test.want) || lines[0].Level != "WARN" {
 					t.Errorf("lines: %+v, want one warning with %q", lines, test.want)
 				}
@@ -334,7 +334,7 @@ func TestVisibilityAfterCancellation(t *testing.T) {
 	}}
 	wantFailures(t, ctx, newHandler(t, w.handle, c.option, logged.option), event(numbered(1)...), "m1")
 	c.want(t, change(standardARN, "m1", time.Minute))
-	if lines := logged.about(t, "visibility of failed messages was not changed"); len(lines) != 0 {
+	if lines := logged.About(t, "visibility of failed messages was not changed"); len(lines) != 0 {
 		t.Errorf("lines: %+v, want none", lines)
 	}
 }

@@ -1,0 +1,2 @@
+// Package sourcetest is what the tests of the sources share.
+package sourcetest
