@@ -20,27 +20,34 @@ import (
 func (s *Store) found(
 	ctx context.Context, key string, refusal *types.ConditionalCheckFailedException,
 ) (idempotency.Entry, error) {
-	item := refusal.Item
-	if len(item) == 0 {
-		out, err := call(ctx, s, s.client.GetItem, &dynamodb.GetItemInput{
-			TableName:      s.table,
-			Key:            s.key(key),
-			ConsistentRead: aws.Bool(true),
-		})
-		if err != nil {
-			// Undecided, even if the read is denied: the write before it may have been applied.
-			return idempotency.Entry{}, fmt.Errorf("dynamostore: %s: GetItem: %w", s.where(key), err)
-		}
-		if len(out.Item) == 0 {
-			return idempotency.Entry{}, nil
-		}
-		item = out.Item
+	item, err := s.foundItem(ctx, key, refusal)
+	if err != nil || len(item) == 0 {
+		return idempotency.Entry{}, err
 	}
 	e, err := s.entry(item)
 	if err != nil {
 		return idempotency.Entry{}, fmt.Errorf("dynamostore: %s: %w", s.where(key), err)
 	}
 	return e, nil
+}
+
+// foundItem is found as DynamoDB has it, empty if there is none.
+func (s *Store) foundItem(
+	ctx context.Context, key string, refusal *types.ConditionalCheckFailedException,
+) (map[string]types.AttributeValue, error) {
+	if len(refusal.Item) > 0 {
+		return refusal.Item, nil
+	}
+	out, err := call(ctx, s, s.client.GetItem, &dynamodb.GetItemInput{
+		TableName:      s.table,
+		Key:            s.key(key),
+		ConsistentRead: aws.Bool(true),
+	})
+	if err != nil {
+		// Undecided, even if the read is denied: the write before it may have been applied.
+		return nil, fmt.Errorf("dynamostore: %s: GetItem: %w", s.where(key), err)
+	}
+	return out.Item, nil
 }
 
 // entry reads an item. An item that is not of the layout is an error, so that it is neither claimed nor replayed.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -261,22 +260,9 @@ func (w *Watermarks) refused(ctx context.Context, operation, key string, err err
 	if !errors.As(err, &refusal) {
 		return mark{}, w.store.failure(operation, key, err)
 	}
-	item := refusal.Item
-	if len(item) == 0 {
-		// Older servers and DAX leave it out.
-		out, err := call(ctx, w.store, w.store.client.GetItem, &dynamodb.GetItemInput{
-			TableName:      w.store.table,
-			Key:            w.store.key(key),
-			ConsistentRead: aws.Bool(true),
-		})
-		if err != nil {
-			// Undecided, even if the read is denied: the write before it may have been applied.
-			return mark{}, fmt.Errorf("dynamostore: %s: GetItem: %w", w.store.where(key), err)
-		}
-		if len(out.Item) == 0 {
-			return mark{}, nil
-		}
-		item = out.Item
+	item, err := w.store.foundItem(ctx, key, refusal)
+	if err != nil || len(item) == 0 {
+		return mark{}, err
 	}
 	m, err := w.mark(item)
 	if err != nil {

@@ -96,8 +96,9 @@ func (h *Handler[T]) invoke(ctx context.Context, payload []byte) ([]string, erro
 	}
 	b := &segment[T]{event: e, naming: h.naming, fn: h.fn}
 	engine := b.engineRecords(h.stream)
-	if len(b.values) > 0 {
-		h.stream.CheckAge(h.options.Logger, b.values[0], b.values[0].CreatedAt)
+	if len(b.values) > 0 && h.stream.WantsAge() {
+		oldest := b.values[0].View
+		h.stream.CheckAge(h.options.Logger, oldest.ID(), oldest.CreatedAt())
 	}
 	return h.stream.Run(ctx, engine, b, &e.Shards)
 }

@@ -83,10 +83,6 @@ type invocation struct {
 	data, system string  // its Data and SystemMetadata
 }
 
-// maxBatch is the largest batch that a subscriber can be set to
-// (https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-custom-bus-batching.html).
-const maxBatch = 500
-
 // parse takes a payload apart.
 func parse(payload []byte) ([]event, error) {
 	p := &invocation{size: len(payload)}
@@ -113,8 +109,7 @@ func (p *invocation) Member(name, value string) {
 
 func (p *invocation) End(raw string) {
 	if p.events == nil {
-		// Room for as many as there are if they are all of this size.
-		p.events = make([]event, 0, min(p.size/len(raw)+1, maxBatch))
+		p.events = make([]event, 0, envelope.Room(p.size, raw))
 	}
 	p.events = append(p.events, event{raw: raw})
 	e := &p.events[len(p.events)-1]

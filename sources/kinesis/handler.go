@@ -90,8 +90,9 @@ func (h *Handler[T]) invoke(ctx context.Context, payload []byte) ([]string, erro
 	}
 	b := &segment[T]{event: e, naming: h.naming, fn: h.fn}
 	engine := b.engineRecords(h.stream)
-	if len(b.values) > 0 {
-		h.stream.CheckAge(h.options.Logger, b.values[0], b.values[0].ArrivedAt)
+	if len(b.values) > 0 && h.stream.WantsAge() {
+		oldest := b.values[0].View
+		h.stream.CheckAge(h.options.Logger, oldest.ID(), oldest.ArrivedAt())
 	}
 	if h.options.Watermark != nil {
 		return h.runFromWatermark(ctx, engine, b)

@@ -21,10 +21,6 @@ type messages[T any] struct {
 	messages []Message[T]
 }
 
-// maxBatch is the largest batch that a mapping can be set to
-// (https://docs.aws.amazon.com/lambda/latest/api/API_CreateEventSourceMapping.html).
-const maxBatch = 10_000
-
 func (b *messages[T]) Member(name, value string) {
 	r := &b.parsing
 	switch name {
@@ -54,8 +50,7 @@ func (b *messages[T]) End(raw string) {
 		r.problem = fmt.Errorf("sqs: messageId is %.100q, want text without broken characters", r.id)
 	}
 	if b.records == nil {
-		// Room for as many as there are if they are all of this size.
-		b.records = make([]record, 0, min(b.length/len(raw)+1, maxBatch))
+		b.records = make([]record, 0, envelope.Room(b.length, raw))
 	}
 	if unwrap := b.handler.options.Unwrap; len(unwrap) > 0 {
 		b.records = appendUnwrapped(b.records, *r, unwrap)

@@ -49,6 +49,14 @@ func Elements(payload []byte, v Visitor) error {
 	return s.end("one JSON value")
 }
 
+// maxBatch is the largest batch that a mapping can be set to
+// (https://docs.aws.amazon.com/lambda/latest/api/API_CreateEventSourceMapping.html).
+const maxBatch = 10_000
+
+// Room returns how many records there are in a payload of size bytes if all are as large as the first, of which raw is the
+// JSON, but no more than a batch can have: what to make room for.
+func Room(size int, raw string) int { return min(size/len(raw)+1, maxBatch) }
+
 // ErrNoRecords means that the event is a JSON object without Records, or with null.
 var ErrNoRecords = errors.New("event has no Records")
 

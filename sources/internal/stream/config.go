@@ -73,9 +73,8 @@ func (c *Config) Lanes(records []batch.Record, lane func(i int) (key string, kno
 	}
 }
 
+// WantsAge reports whether a record that is older than keys live would be warned about.
+func (c *Config) WantsAge() bool { return c.age.Wanted() }
+
 // CheckAge warns if a batch's oldest record, which is its first, is older than keys live.
-func (c *Config) CheckAge(logger *slog.Logger, first interface{ ID() string }, at func() time.Time) {
-	if c.age.Wanted() {
-		c.age.Check(logger, first.ID(), at())
-	}
-}
+func (c *Config) CheckAge(logger *slog.Logger, id string, at time.Time) { c.age.Check(logger, id, at) }

@@ -2,7 +2,6 @@ package stream
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/oncekit/oncekit/sources/internal/envelope"
 )
@@ -17,10 +16,6 @@ type Event[R any] struct {
 	Piped bool
 	size  int
 }
-
-// maxBatch is the largest batch that a mapping can be set to
-// (https://docs.aws.amazon.com/lambda/latest/api/API_CreateEventSourceMapping.html).
-const maxBatch = 10_000
 
 // Parse takes the payload apart by visitor, which embeds e.
 func (e *Event[R]) Parse(payload []byte, visitor envelope.EventVisitor) error {
@@ -41,8 +36,7 @@ func (e *Event[R]) EventMember(name, value string) { e.Window.member(name, value
 // Add adds a record, of which raw is the JSON.
 func (e *Event[R]) Add(r R, raw string) {
 	if e.Records == nil {
-		// Room for as many as there are if they are all of this size.
-		e.Records = make([]R, 0, min(e.size/len(raw)+1, maxBatch))
+		e.Records = make([]R, 0, envelope.Room(e.size, raw))
 	}
 	e.Records = append(e.Records, r)
 }
@@ -50,7 +44,7 @@ func (e *Event[R]) Add(r R, raw string) {
 // NoWindow returns an error if the event is that of a tumbling window.
 func (e *Event[R]) NoWindow() error {
 	if e.Window.Present() {
-		return fmt.Errorf("event is that of a tumbling window, want a handler made by NewWindowHandler for it: " +
+		return errors.New("event is that of a tumbling window, want a handler made by NewWindowHandler for it: " +
 			"Lambda takes an answer without the window's state for a failure")
 	}
 	return nil
