@@ -12,8 +12,10 @@ type phase uint8
 
 const (
 	phasePending  phase = iota // not started, or waiting for a worker again
-	phaseStarting              // a worker prepares and admits it
-	phaseRunning               // a worker runs and settles it
+	phaseStarting              // a worker prepares it, or it is being admitted
+	phaseQueued                // waits in a group to be admitted
+	phaseAdmitted              // admitted in a group, and waits for a worker
+	phaseRunning               // a worker runs it, or it is being settled
 	phaseFollower              // waits for its twin's leader, without a worker
 	phaseHeld                  // waits to be admitted again, without a worker
 	phaseEnded
@@ -23,6 +25,7 @@ type item struct {
 	phase    phase
 	blocked  bool          // its lane predecessor has not ended
 	prepared bool          // it comes back from phaseHeld
+	stop     bool          // its failure stops the batch
 	laneNext int32         // the next record of its lane, or -1
 	follower int32         // the first record that follows it as a twin, or -1
 	next     int32         // the next of the followers that it is one of, or -1
@@ -58,8 +61,20 @@ type engine struct {
 	closed  bool          // the answer has gone out without the late workers: what they report is not heard
 	clock   time.Duration // since begin, read when a record ended: the time of a record that starts then
 	idle    int           // workers that wait for ready
-	workers int           // workers that live
+	workers int           // workers that live, and calls for groups
+	busy    int           // of those, the ones that have a record
 	late    int           // of those, the ones that were busy when the batch was closed
+
+	// For stages that take groups: see group.go.
+	admitting, settling group
+	settlements         []Settlement  // of settling
+	admissions          []*Admission  // of the records that are admitted, nil without groups
+	admitted            indexHeap     // records that are, and that no worker has begun
+	ahead               int           // records that are, or that are being admitted
+	preparing           int           // workers that may be about to add to admitting
+	pace                time.Duration // how long a handler takes, 0: none has ended
+	ran                 bool          // a handler has begun
+	answered            bool          // a group was admitted
 
 	done chan struct{} // closed when open is 0
 	held chan struct{} // tells the supervisor of a change in queue.held
@@ -84,6 +99,7 @@ func newEngine(ctx context.Context, begin time.Time, records []Record, stages St
 		})
 	}
 	e.contexts()
+	e.groups()
 	e.middleware()
 	for i := range records {
 		records[i].position = i + 1
@@ -108,27 +124,48 @@ func (e *engine) contexts() {
 }
 
 // take hands the calling worker the ready record with the lowest index, and waits for one. It returns -1 if there will
-// be none.
-func (e *engine) take() int {
+// be none. The record is admitted already if its admission is not nil.
+func (e *engine) take() (int, *Admission) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for !e.closed && e.open > 0 {
 		if e.stopped == nil && e.handlers.Err() != nil {
 			break // the supervisor is about to cut, on its own goroutine
 		}
-		if i := e.queue.pop(e.items); i >= 0 {
+		if i, admission := e.next(); i >= 0 {
+			e.busy++
 			e.items[i].phase = phaseStarting
 			if e.items[i].started == 0 {
 				e.items[i].started = e.clock + 1
 			}
-			return i
+			return i, admission
 		}
 		e.idle++
+		e.send()
 		e.ready.Wait()
 		e.idle--
 		e.tick()
 	}
-	return -1
+	return -1, nil
+}
+
+func (e *engine) next() (int, *Admission) {
+	if !e.grouped() {
+		return e.queue.pop(e.items), nil
+	}
+	if i, admitted := e.nextInGroups(); admitted {
+		return i, e.admissions[i]
+	} else {
+		return i, nil
+	}
+}
+
+// letGo says that the calling goroutine has done with its record.
+func (e *engine) letGo() {
+	e.busy--
+	if e.closed {
+		e.late--
+	}
 }
 
 // beginHandler moves an admitted record on to its handler, or returns why it must not start: it is too late, or another
@@ -147,6 +184,7 @@ func (e *engine) beginHandler(i, attempt int, deadline time.Time) error {
 		e.records[i].Attempt = attempt
 	}
 	e.items[i].phase = phaseRunning
+	e.ran = true
 	return nil
 }
 
@@ -170,20 +208,23 @@ func (e *engine) leader(i int, key string) (leader int, ok bool) {
 	return e.twins.leader(i), true
 }
 
-// follow makes i share the outcome of leader, which may have ended already.
-func (e *engine) follow(i, leader int) {
+// follow makes the worker's record share the outcome of leader, which may have ended already.
+func (w *worker) follow(leader int) {
+	e, i := w.engine, w.i
 	var ended []int32
 	e.mu.Lock()
 	e.tick()
+	e.letGo()
+	w.notPreparing()
 	switch {
 	case e.closed:
-		e.late--
 	case e.items[leader].phase == phaseEnded:
 		ended = e.endLocked(ended, i, e.shared(leader, i))
 	default:
 		e.items[i].phase = phaseFollower
 		e.items[i].next, e.items[leader].follower = e.items[leader].follower, int32(i)
 	}
+	e.send()
 	e.mu.Unlock()
 	e.tell(ended)
 }
@@ -200,48 +241,57 @@ func (e *engine) beginSink(i int) bool {
 	return true
 }
 
-// hold parks the record until the admission's RetryAt. What the admission says is kept as its result, in case the batch
-// ends before.
-func (e *engine) hold(i int, a Admission) {
+// hold parks the record until the admission's RetryAt.
+func (e *engine) hold(i int, a *Admission) {
 	var ended []int32
 	e.mu.Lock()
 	e.tick()
-	switch {
-	case e.closed:
-		e.late--
-	case e.stopped != nil:
-		ended = e.endLocked(ended, i, Settlement{Outcome: a.Outcome, Err: a.Err})
-	default:
-		e.results[i].Outcome, e.results[i].Err = a.Outcome, a.Err
-		e.items[i].phase = phaseHeld
-		e.items[i].prepared = true
-		e.queue.hold(i, a.RetryAt)
-		select {
-		case e.held <- struct{}{}:
-		default: // it is told already
-		}
+	e.letGo()
+	if !e.closed {
+		ended = e.holdLocked(ended, i, a)
 	}
 	e.mu.Unlock()
 	e.tell(ended)
+}
+
+// holdLocked keeps what the admission says as the record's result, in case the batch ends before its RetryAt.
+func (e *engine) holdLocked(ended []int32, i int, a *Admission) []int32 {
+	if e.stopped != nil {
+		return e.endLocked(ended, i, Settlement{Outcome: a.Outcome, Err: a.Err})
+	}
+	e.results[i].Outcome, e.results[i].Err = a.Outcome, a.Err
+	e.items[i].phase = phaseHeld
+	e.items[i].prepared = true
+	e.queue.hold(i, a.RetryAt)
+	select {
+	case e.held <- struct{}{}:
+	default: // it is told already
+	}
+	return ended
 }
 
 // end gives a record its outcome, and what follows from that to others.
 func (e *engine) end(i int, s Settlement, stop bool) {
 	var buffer [8]int32
 	e.mu.Lock()
+	e.letGo()
 	if e.closed {
 		// The answer is out and says Abandoned or Skipped. The claim was settled, which is all this worker may do.
-		e.late--
 		e.mu.Unlock()
 		return
 	}
 	e.tick()
 	ended := e.endLocked(buffer[:0], i, s)
-	if (stop || e.options.StopOnFailure) && stopsLane(s) {
+	if e.stops(s, stop) {
 		ended = e.stopLocked(ended, ErrOrder)
 	}
 	e.mu.Unlock()
 	e.tell(ended)
+}
+
+// stops reports whether the outcome ends the whole batch.
+func (e *engine) stops(s Settlement, stop bool) bool {
+	return (stop || e.options.StopOnFailure) && stopsLane(s)
 }
 
 // endLocked records the outcome of i and of those that depend on it: followers share it, the next of its lane is
@@ -295,6 +345,7 @@ func (e *engine) makeReady(i int) {
 // stopLocked ends all records that no worker has and that wait for no twin.
 func (e *engine) stopLocked(ended []int32, err error) []int32 {
 	e.stopped = err
+	e.stopGroups(err)
 	for i := range e.items {
 		if p := e.items[i].phase; p != phasePending && p != phaseHeld {
 			continue
@@ -306,6 +357,7 @@ func (e *engine) stopLocked(ended []int32, err error) []int32 {
 		// It was not prepared, so nothing follows it, and the rest of its lane is told of err here as well.
 		ended = e.markLocked(ended, i, Settlement{Outcome: Skipped, Err: err})
 	}
+	e.send()
 	return ended
 }
 

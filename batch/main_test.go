@@ -70,6 +70,9 @@ func runStages(t *testing.T, ctx context.Context, records []batch.Record, s batc
 
 // stages is batch.Stages made of functions. Those that are nil do nothing and admit everything.
 type stages struct {
+	groups  batch.Groups
+	group   func(records []int) // called for each group to be admitted
+	begin   func(i int)
 	prepare func(ctx context.Context, i int) (string, error)
 	twin    func(leader, follower int) error
 	admit   func(ctx context.Context, i int) batch.Admission
@@ -91,11 +94,54 @@ func (s *stages) Twin(leader, follower int) error {
 	return s.twin(leader, follower)
 }
 
-func (s *stages) Admit(ctx context.Context, i int) batch.Admission {
+func (s *stages) Groups() batch.Groups { return s.groups }
+
+func (s *stages) Admit(ctx context.Context, records []int, admissions []batch.Admission) {
+	if s.group != nil {
+		s.group(records)
+	}
+	each(len(records), func(k int) { admissions[k] = s.admitOne(ctx, records[k]) })
+}
+
+// each calls f for each of n records at once, and panics or exits if one of them does.
+func each(n int, f func(k int)) {
+	if n == 1 {
+		f(0)
+		return
+	}
+	var group sync.WaitGroup
+	caught := make([]any, n)
+	for k := range n {
+		group.Go(func() {
+			returned := false
+			defer func() {
+				if !returned {
+					caught[k] = orExited(recover())
+				}
+			}()
+			f(k)
+			returned = true
+		})
+	}
+	group.Wait()
+	for _, value := range caught {
+		if value != nil {
+			panic(value)
+		}
+	}
+}
+
+func (s *stages) admitOne(ctx context.Context, i int) batch.Admission {
 	if s.admit == nil {
 		return batch.Admission{}
 	}
 	return s.admit(ctx, i)
+}
+
+func (s *stages) Begin(i int) {
+	if s.begin != nil {
+		s.begin(i)
+	}
 }
 
 func (s *stages) Run(ctx context.Context, i int) error {
@@ -105,7 +151,11 @@ func (s *stages) Run(ctx context.Context, i int) error {
 	return s.run(ctx, i)
 }
 
-func (s *stages) Settle(ctx context.Context, i int, settled batch.Settlement) batch.Settlement {
+func (s *stages) Settle(ctx context.Context, records []int, settlements []batch.Settlement) {
+	each(len(records), func(k int) { settlements[k] = s.settleOne(ctx, records[k], settlements[k]) })
+}
+
+func (s *stages) settleOne(ctx context.Context, i int, settled batch.Settlement) batch.Settlement {
 	if s.settle == nil {
 		return settled
 	}
@@ -203,4 +253,11 @@ func (g *gauge) most() int {
 func exit() error {
 	runtime.Goexit()
 	return nil
+}
+
+func orExited(value any) any {
+	if value == nil {
+		return "exited"
+	}
+	return value
 }

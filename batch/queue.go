@@ -10,11 +10,14 @@ import (
 // were blocked by their lane, or held.
 type queue struct {
 	cursor int
-	// passed is a heap of ready records below cursor. It is written by hand, since container/heap would put each index
-	// into an interface, which allocates, and where records have lanes most of them pass through here.
-	passed []int32
+	passed indexHeap // ready records below cursor
 	held   heldRecords
 }
+
+// indexHeap is a heap of records: the one with the lowest index is at the top. It is written by hand, since
+// container/heap would put each index into an interface, which allocates, and where records have lanes most of them pass
+// through here.
+type indexHeap []int32
 
 // heldRecords is a heap: the one that is due first is at the top. It may hold a whole batch, whose last delivery crashed
 // and left its claims behind.
@@ -61,7 +64,7 @@ func (q *queue) lanes(records []Record, items []item) {
 // pop removes the ready record with the lowest index, or returns -1.
 func (q *queue) pop(items []item) int {
 	for len(q.passed) > 0 {
-		if i := q.popPassed(); items[i].phase == phasePending {
+		if i := q.passed.pop(); items[i].phase == phasePending {
 			return i
 		}
 	}
@@ -75,43 +78,62 @@ func (q *queue) pop(items []item) int {
 	return -1
 }
 
-// push offers i again if the cursor has passed it.
-func (q *queue) push(i int) {
-	if i >= q.cursor {
-		return
+// ready reports whether pop would return a record.
+func (q *queue) ready(items []item) bool {
+	for len(q.passed) > 0 && items[q.passed[0]].phase != phasePending {
+		q.passed.pop()
 	}
-	h := append(q.passed, int32(i))
-	for child := len(h) - 1; child > 0; {
-		parent := (child - 1) / 2
-		if h[parent] <= h[child] {
-			break
+	if len(q.passed) > 0 {
+		return true
+	}
+	for ; q.cursor < len(items); q.cursor++ {
+		if it := &items[q.cursor]; it.phase == phasePending && !it.blocked {
+			return true
 		}
-		h[parent], h[child] = h[child], h[parent]
-		child = parent
 	}
-	q.passed = h
+	return false
 }
 
-func (q *queue) popPassed() int {
-	h := q.passed
-	top, last := h[0], len(h)-1
-	h[0] = h[last]
-	h = h[:last]
+// push offers i again if the cursor has passed it.
+func (q *queue) push(i int) {
+	if i < q.cursor {
+		q.passed.push(i)
+	}
+}
+
+func (h *indexHeap) push(i int) {
+	heap := append(*h, int32(i))
+	for child := len(heap) - 1; child > 0; {
+		parent := (child - 1) / 2
+		if heap[parent] <= heap[child] {
+			break
+		}
+		heap[parent], heap[child] = heap[child], heap[parent]
+		child = parent
+	}
+	*h = heap
+}
+
+func (h *indexHeap) pop() int {
+	heap := *h
+	top, last := heap[0], len(heap)-1
+	heap[0] = heap[last]
+	heap = heap[:last]
 	for parent := 0; ; {
 		child := 2*parent + 1
 		if child >= last {
 			break
 		}
-		if right := child + 1; right < last && h[right] < h[child] {
+		if right := child + 1; right < last && heap[right] < heap[child] {
 			child = right
 		}
-		if h[parent] <= h[child] {
+		if heap[parent] <= heap[child] {
 			break
 		}
-		h[parent], h[child] = h[child], h[parent]
+		heap[parent], heap[child] = heap[child], heap[parent]
 		parent = child
 	}
-	q.passed = h
+	*h = heap
 	return int(top)
 }
 

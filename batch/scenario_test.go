@@ -22,6 +22,7 @@ type scenario struct {
 	records     []batch.Record
 	plans       []plan
 	concurrency int
+	groups      batch.Groups
 	stop        bool
 	sink        int           // 0: none, 1: takes, 2: refuses
 	left        time.Duration // until the deadline, 0: none
@@ -31,11 +32,12 @@ type scenario struct {
 type plan struct {
 	key         string
 	fingerprint int
-	prepare     int // 0: succeeds, 1: fails, 2: panics
-	admit       int // 0: admits, 1: fails, 2: replays, 3: in progress, 4: exits, 5: stops
-	holds       int // how often it is held before that
-	run         int // 0: succeeds, 1: fails, 2: fails for good, 3: panics, 4: exits
-	settle      int // 0: as it is, 1: unrecorded, 2: panics
+	prepare     int  // 0: succeeds, 1: fails, 2: panics
+	admit       int  // 0: admits, 1: fails, 2: replays, 3: in progress, 4: exits, 5: stops
+	holds       int  // how often it is held before that
+	run         int  // 0: succeeds, 1: fails, 2: fails for good, 3: panics, 4: exits
+	settle      int  // 0: as it is, 1: unrecorded, 2: panics
+	startBy     bool // it waits no longer than its handler takes
 	takes       [4]time.Duration
 	heeds       bool // its context
 }
@@ -61,6 +63,9 @@ func drawScenario(draw func(n int) int, unit, hang time.Duration) *scenario {
 	case 1:
 		s.cancel = time.Duration(1+draw(100)) * unit
 	}
+	if draw(2) == 0 {
+		s.groups = batch.Groups{Admit: 1 + draw(6), Settle: 1 + draw(4)}
+	}
 	n := draw(16)
 	s.records, s.plans = make([]batch.Record, n), make([]plan, n)
 	for i := range n {
@@ -73,7 +78,7 @@ func drawScenario(draw func(n int) int, unit, hang time.Duration) *scenario {
 		if draw(3) == 0 {
 			p.key = []string{"x", "y"}[draw(2)]
 		}
-		p.fingerprint, p.heeds = seldom(2), draw(2) == 0
+		p.fingerprint, p.heeds, p.startBy = seldom(2), draw(2) == 0, draw(4) == 0
 		p.prepare, p.admit, p.run, p.settle, p.holds = seldom(3), seldom(6), seldom(5), seldom(3), seldom(4)
 		for k := range p.takes {
 			p.takes[k] = takes()
@@ -111,11 +116,20 @@ func (s *scenario) run(t *testing.T, settleDown func()) (faults []string) {
 			time.Sleep(p.takes[stage])
 		}
 	}
+	grouped := s.groups != batch.Groups{} && !s.stop
 	stage := func(name string, ctx context.Context, i, number int) func() {
-		inside.enter()
+		inWorker := !grouped || name == "prepare" || name == "run"
+		if inWorker {
+			inside.enter()
+		}
 		happened(name, i)
 		wait(ctx, i, number)
-		return func() { happened(name+" ends", i); inside.leave() }
+		return func() {
+			happened(name+" ends", i)
+			if inWorker {
+				inside.leave()
+			}
+		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -129,6 +143,20 @@ func (s *scenario) run(t *testing.T, settleDown func()) (faults []string) {
 	}
 	begin := time.Now()
 	report := runStages(t, ctx, slices.Clone(s.records), &stages{
+		groups: s.groups,
+		group: func(records []int) {
+			if len(records) > max(s.groups.Admit, s.groups.Settle, s.concurrency) {
+				fault("a group of %d records is admitted, want %d at most", len(records), s.groups.Admit)
+			}
+			lanes := map[string]bool{}
+			for _, i := range records {
+				if lane := s.records[i].Lane; lane != "" && lanes[lane] {
+					fault("two records of lane %s are admitted together: %v", lane, records)
+				} else {
+					lanes[lane] = true
+				}
+			}
+		},
 		prepare: func(ctx context.Context, i int) (string, error) {
 			defer stage("prepare", ctx, i, 0)()
 			switch s.plans[i].prepare {
@@ -164,8 +192,13 @@ func (s *scenario) run(t *testing.T, settleDown func()) (faults []string) {
 			case 4:
 				_ = exit()
 			}
-			return batch.Admission{}
+			a := batch.Admission{}
+			if p.startBy && held[i] == p.holds+1 { // the second time it may wait
+				a.StartBy = time.Now().Add(p.takes[2])
+			}
+			return a
 		},
+		begin: func(i int) { happened("begin", i) },
 		run: func(ctx context.Context, i int) error {
 			defer stage("run", ctx, i, 2)()
 			switch s.plans[i].run {
@@ -258,6 +291,9 @@ func (s *scenario) check(report *batch.Report, events []event, leaders map[int]i
 			class = [2]string{"ID", r.ID}
 		}
 		classes[class] += runs
+		if begun := count("begin", i); begun != runs {
+			fault("record %d began %d times and ran %d times", i, begun, runs)
+		}
 
 		stops := !result.Outcome.Done() || result.Unrecorded
 		_, follows := leaders[i]

@@ -7,10 +7,10 @@ import (
 
 // Stages is what a source does with the records of one batch, which it names by their index. The engine calls the
 // stages of a record in order, each at most once unless said otherwise, and never two of one record at the same time.
-// It does so for several records at once. A stage that panics or calls runtime.Goexit fails its record.
+// It does so for several records at once. A stage that panics or calls runtime.Goexit fails its record, or all those it
+// was called for.
 //
-// Process is RunStages with little more than Run. Of this package it is the part that is most likely to change: stores
-// that claim and complete many records in one call will need stages that take many.
+// Process is RunStages with little more than Run. Of this package it is the part that is most likely to change.
 type Stages interface {
 	// Prepare decodes the record and returns the key of its work. Records of one batch with the same key are twins: the
 	// first that gets here leads, and the others share its outcome. An empty key means that only Record.ID makes twins.
@@ -20,18 +20,32 @@ type Stages interface {
 	// Both are prepared.
 	Twin(leader, follower int) error
 
-	// Admit decides whether the record may run. It is called again after an Admission with RetryAt.
-	Admit(ctx context.Context, i int) Admission
+	// Groups returns how many records Admit and Settle take best in one call. It is called once, before all others.
+	Groups() Groups
+
+	// Admit decides whether each of the records may run, and sets the Admission of each, which is the zero one before.
+	// It is called again for a record after an Admission with RetryAt, and after one whose StartBy has passed.
+	Admit(ctx context.Context, records []int, admissions []Admission)
+
+	// Begin is called for an admitted record that is about to run, outside of the middleware, which sees what it does.
+	Begin(i int)
 
 	// Run calls the user's function. It is not called if Admit says so, or if no time is left.
 	Run(ctx context.Context, i int) error
 
-	// Settle makes the outcome last, and returns the one that holds in the end. It is called on the goroutine that
-	// called Run, after Run returned, or on its successor if runtime.Goexit ended that one. It is called for every record
-	// for which Prepare was called, but not for followers and not for one that was to be admitted again when its
-	// time ran out. Its context is cancelled neither with the batch's nor with the handler's, but ends at the batch's
-	// deadline. The outcomes it is given are Succeeded, DeadLettered, Failed, Skipped and what Admit returned.
-	Settle(ctx context.Context, i int, s Settlement) Settlement
+	// Settle makes the outcomes last, and changes them to those that hold in the end. It is called after Run returned,
+	// or after runtime.Goexit ended it, once for every record for which Prepare was called, but not for followers and
+	// not for one that was to be admitted again when its time ran out. Its context is cancelled neither with the
+	// batch's nor with the handler's, but ends at the batch's deadline. The outcomes it is given are Succeeded,
+	// DeadLettered, Failed, Skipped and what Admit set.
+	Settle(ctx context.Context, records []int, settlements []Settlement)
+}
+
+// Groups is how many records a call of Stages.Admit or Stages.Settle takes best. Zero means that no groups are formed: the
+// worker that has a record makes the calls for that one, and waits. Otherwise workers only prepare and run, and calls for
+// groups of records are made beside them: see group.go for when.
+type Groups struct {
+	Admit, Settle int
 }
 
 // Admission is the answer of Stages.Admit. Its zero value admits the record.
@@ -54,6 +68,9 @@ type Admission struct {
 	// RetryAt asks for another call of Admit at that time, if the batch still runs then. The record holds no worker
 	// while it waits. If the batch ends before, Outcome and Err hold.
 	RetryAt time.Time
+	// StartBy is until when the record may start. One that waited for a worker for longer is admitted once more. Zero
+	// means that it does not matter.
+	StartBy time.Time
 	// Stop makes a failure stop all records that are not started yet.
 	Stop bool
 }
@@ -75,9 +92,9 @@ type handlerStages struct {
 func (s *handlerStages) Prepare(_ context.Context, i int) (string, error) {
 	return s.records[i].Key, nil
 }
-func (s *handlerStages) Twin(int, int) error                  { return nil }
-func (s *handlerStages) Admit(context.Context, int) Admission { return Admission{} }
-func (s *handlerStages) Run(ctx context.Context, i int) error { return s.handler(ctx, &s.records[i]) }
-func (s *handlerStages) Settle(_ context.Context, _ int, settled Settlement) Settlement {
-	return settled
-}
+func (s *handlerStages) Twin(int, int) error                         { return nil }
+func (s *handlerStages) Groups() Groups                              { return Groups{} }
+func (s *handlerStages) Admit(context.Context, []int, []Admission)   {}
+func (s *handlerStages) Begin(int)                                   {}
+func (s *handlerStages) Run(ctx context.Context, i int) error        { return s.handler(ctx, &s.records[i]) }
+func (s *handlerStages) Settle(context.Context, []int, []Settlement) {}

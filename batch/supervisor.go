@@ -57,14 +57,12 @@ func (e *engine) abandon() {
 	for i := range e.items {
 		switch e.items[i].phase {
 		case phaseStarting:
-			e.late++
 			ended = e.endLocked(ended, i, e.unstarted(i, ErrDeadlineNear))
 		case phaseRunning:
-			e.late++
 			ended = e.endLocked(ended, i, Settlement{Outcome: Abandoned, Err: ErrAbandoned})
 		}
 	}
-	e.closed = true
+	e.closed, e.late = true, e.busy
 	e.mu.Unlock()
 	e.tell(ended)
 }

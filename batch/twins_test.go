@@ -132,7 +132,7 @@ func TestFollowersShare(t *testing.T) {
 						admit: func(ctx context.Context, i int) batch.Admission {
 							switch i {
 							case 0:
-								return s.Admit(ctx, i)
+								return s.admitOne(ctx, i)
 							case 1, 3:
 								calls.add("admit %d", i)
 							}
@@ -146,7 +146,7 @@ func TestFollowersShare(t *testing.T) {
 						},
 						settle: func(ctx context.Context, i int, settled batch.Settlement) batch.Settlement {
 							if i == 0 {
-								return s.Settle(ctx, i, settled)
+								return s.settleOne(ctx, i, settled)
 							}
 							if i == 1 || i == 3 {
 								calls.add("settle %d", i)

@@ -15,6 +15,7 @@ const (
 	stageNone stage = iota // it has no record
 	stagePrepare
 	stageAdmit
+	stageBegin // with a record that was admitted in a group
 	stageRun
 	stageDeadLetter
 	stageSettle
@@ -26,12 +27,20 @@ type worker struct {
 	*engine
 	i          int
 	stage      stage
+	preparing  bool            // it may be about to add its record to a group
+	admission  *Admission      // of a record that was admitted in a group
 	context    context.Context // the handler's
 	cancel     context.CancelFunc
 	sinkEnd    time.Time // when the sink's context ends
+	ranAt      time.Time // when the handler began, where that matters
 	settlement Settlement
 	stop       bool // the failure stops the whole batch
 	finished   bool
+
+	// What a call of a stage for one record takes.
+	one           [1]int
+	oneAdmission  [1]Admission
+	oneSettlement [1]Settlement
 }
 
 // loop works until no record is left.
@@ -39,11 +48,16 @@ func (w *worker) loop() {
 	defer w.leave()
 	for {
 		if w.stage == stageNone {
-			if w.i = w.take(); w.i < 0 {
+			if w.i, w.admission = w.take(); w.i < 0 {
 				w.finished = true
 				return
 			}
-			w.stage = stagePrepare
+			w.settlement, w.stop, w.context, w.sinkEnd, w.ranAt = Settlement{}, false, nil, time.Time{}, time.Time{}
+			if w.admission != nil {
+				w.stage = stageBegin
+			} else {
+				w.stage, w.preparing = stagePrepare, w.grouped()
+			}
 		}
 		w.work()
 	}
@@ -72,6 +86,8 @@ func (w *worker) work() {
 			w.prepare()
 		case stageAdmit:
 			w.admit()
+		case stageBegin:
+			w.beginAdmitted()
 		case stageRun:
 			w.runHandler()
 		case stageDeadLetter:
@@ -88,17 +104,11 @@ func (w *worker) caught() {
 	if w.stage == stageNone {
 		return // all is well
 	}
-	err := &PanicError{Value: recover()}
-	if err.Value != nil {
-		err.Stack = debug.Stack()
-	}
-	if value, ok := err.Value.(error); ok {
-		err.Value = sound(value)
-	}
+	err := caughtError(recover())
 	switch w.stage {
 	case stagePrepare, stageRun:
 		w.conclude(err)
-	case stageAdmit:
+	case stageAdmit, stageBegin:
 		w.settlement, w.stage = Settlement{Outcome: Failed, Err: err}, stageSettle
 	case stageDeadLetter:
 		w.settlement, w.stage = Settlement{Outcome: Failed, Err: errors.Join(w.settlement.Err, sinkError(err))}, stageSettle
@@ -108,8 +118,20 @@ func (w *worker) caught() {
 	}
 }
 
+// caughtError is the error of a stage that panicked with value, or that called runtime.Goexit if that is nil. It is called
+// by a deferred function while the stack is the panic's.
+func caughtError(value any) error {
+	err := &PanicError{Value: value}
+	if value != nil {
+		err.Stack = debug.Stack()
+	}
+	if e, ok := value.(error); ok {
+		err.Value = sound(e)
+	}
+	return err
+}
+
 func (w *worker) prepare() {
-	w.settlement, w.stop, w.context, w.sinkEnd = Settlement{}, false, nil, time.Time{}
 	if w.items[w.i].prepared {
 		w.stage = stageAdmit
 		return
@@ -133,7 +155,7 @@ func (w *worker) prepare() {
 		return
 	}
 	w.stage = stageNone
-	w.follow(w.i, leader)
+	w.follow(leader)
 }
 
 func (w *worker) admit() {
@@ -141,7 +163,14 @@ func (w *worker) admit() {
 		w.skip(ErrDeadlineNear) // decoding took too long to claim anything now
 		return
 	}
-	a := w.stages.Admit(w.handlers, w.i)
+	if w.grouped() {
+		w.stage = stageNone
+		w.queueAdmission()
+		return
+	}
+	w.one[0], w.oneAdmission[0] = w.i, Admission{}
+	w.stages.Admit(w.handlers, w.one[:], w.oneAdmission[:])
+	a := &w.oneAdmission[0]
 	if a.Err != nil {
 		a.Err = sound(a.Err)
 	}
@@ -152,17 +181,35 @@ func (w *worker) admit() {
 		w.stage = stageNone
 		w.hold(w.i, a)
 	default:
-		w.stop = a.Stop
-		w.settlement, w.stage = Settlement{Outcome: a.Outcome, Err: a.Err}, stageSettle
-		if a.Outcome == Failed && IsPermanent(a.Err) && w.options.DeadLetter != nil {
-			w.stage = stageDeadLetter
-		}
+		w.refuse(a)
+	}
+}
+
+// beginAdmitted goes on with a record that was admitted in a group and has waited for a worker since.
+func (w *worker) beginAdmitted() {
+	switch a := w.admission; {
+	case a.Outcome != 0:
+		w.refuse(a)
+	case !a.StartBy.IsZero() && time.Now().After(a.StartBy):
+		w.stage = stageNone
+		w.queueAdmission()
+	default:
+		w.begin(a)
+	}
+}
+
+// refuse goes on with a record that is not admitted.
+func (w *worker) refuse(a *Admission) {
+	w.stop = a.Stop
+	w.settlement, w.stage = Settlement{Outcome: a.Outcome, Err: a.Err}, stageSettle
+	if w.wantsSink(a) {
+		w.stage = stageDeadLetter
 	}
 }
 
 // begin gives the handler its context and lets the record go on to it. Too late, after a claim whose reply took long, the
 // handler does not start.
-func (w *worker) begin(a Admission) {
+func (w *worker) begin(a *Admission) {
 	if err := w.beginHandler(w.i, a.Attempt, a.Deadline); err != nil {
 		w.skip(err)
 		return
@@ -185,10 +232,15 @@ func (w *worker) begin(a Admission) {
 
 // skip leaves the record unstarted.
 func (w *worker) skip(err error) {
+	w.prepared()
 	w.settlement, w.stage = Settlement{Outcome: Skipped, Err: err}, stageSettle
 }
 
 func (w *worker) runHandler() {
+	if w.grouped() {
+		w.ranAt = time.Now()
+	}
+	w.stages.Begin(w.i)
 	var err error
 	if len(w.options.Middleware) == 0 {
 		err = w.stages.Run(w.context, w.i)
@@ -211,6 +263,7 @@ func (w *worker) conclude(err error) {
 		w.cancel()
 		w.cancel = nil
 	}
+	w.prepared()
 	w.stage = stageSettle
 	if err == nil {
 		w.settlement.Outcome = Succeeded
@@ -257,7 +310,14 @@ func (w *worker) sinkContext() (context.Context, context.CancelFunc) {
 }
 
 func (w *worker) settle() {
-	settled := w.stages.Settle(w.detached, w.i, w.settlement)
+	if w.grouped() {
+		w.stage = stageNone
+		w.queueSettlement()
+		return
+	}
+	w.one[0], w.oneSettlement[0] = w.i, w.settlement
+	w.stages.Settle(w.detached, w.one[:], w.oneSettlement[:])
+	settled := w.oneSettlement[0]
 	if settled.Err != nil {
 		settled.Err = sound(settled.Err)
 	}

@@ -18,6 +18,7 @@ type Claim struct {
 
 	claimed  time.Time // by the guard's clock
 	lease    time.Time // by the guard's clock
+	startBy  time.Time // until when the work should begin, by time.Now
 	deadline time.Time // when the work's context ends, by time.Now
 	end      time.Time // when the lease ends, by time.Now
 
@@ -78,9 +79,12 @@ func (c *Claim) schedule(ctx context.Context) bool {
 		return false // too little to end anything before it
 	}
 	work := lease - margin(lease)
+	c.startBy = now.Add(min(work/10, time.Second)).Round(0)
 	if limited {
 		left := invocation.Sub(now)
-		work = min(work, left-margin(left))
+		if end := left - margin(left); end <= work {
+			work, c.startBy = end, time.Time{} // a later claim would end at the same time
+		}
 	}
 	// Without their monotonic reading, which stands still while Lambda has the process frozen. The lease does not.
 	c.deadline, c.end = now.Add(work).Round(0), now.Add(lease).Round(0)
@@ -94,6 +98,69 @@ func margin(left time.Duration) time.Duration { return min(time.Second, left/10)
 // unprotected work.
 func (c *Claim) End() time.Time { return c.end }
 
+// StartBy returns until when the work should begin. Work that begins later has less time than under a new claim, by more
+// than asking for one takes: see Guard.RenewAll. It is zero if a new claim would not end later.
+func (c *Claim) StartBy() time.Time { return c.startBy }
+
+// open names and schedules the claim. It returns 0 if the store is to be asked, and otherwise what there is to tell.
+func (c *Claim) open(ctx context.Context) (EventKind, error) {
+	options := &c.guard.options
+	c.request.Fingerprint = storedFingerprint(c.request.Fingerprint)
+	if c.request.Key == "" {
+		if options.MissingKey == MissingKeyRunsUnprotected {
+			return EventUnprotected, nil
+		}
+		return EventKeyMissing, ErrKeyMissing
+	}
+	c.key = storedKey(c.guard.namespace, c.request.Key, options.HashKeys)
+	if !c.schedule(ctx) || ctx.Err() != nil {
+		return EventTooLate, c.tooLate(ctx)
+	}
+	c.owner = newOwner()
+	return 0, nil
+}
+
+// back says whether a claim has to be given back.
+type back uint8
+
+const (
+	backNot     back = iota
+	backQuietly      // it may have been made or not
+	backTold         // it was made, and the error of giving it back is of interest
+)
+
+// answered judges what the store said to the claim.
+func (c *Claim) answered(ctx context.Context, result *ClaimResult, err error) (EventKind, error, back) {
+	if err != nil {
+		kind := EventClaimFailed
+		if !c.inTime(ctx) {
+			kind, err = EventTooLate, fmt.Errorf("%w: %w", ErrLeaseTooShort, err)
+		}
+		if errors.Is(err, ErrStoreFull) || errors.Is(err, ErrStoreUnusable) {
+			return kind, fmt.Errorf("idempotency: claim of %q: %w", c.name(), err), backNot
+		}
+		// The claim may have been made. It is released, so that a redelivery need not wait for the end of its lease. If
+		// the release arrives first, the lease ends it.
+		return kind, fmt.Errorf("idempotency: claim of %q is undecided: %w", c.name(), err), backQuietly
+	}
+	if !result.Claimed {
+		kind, err := c.refused(&result.Entry)
+		return kind, err, backNot
+	}
+	if c.guard.options.CountAttempts {
+		c.attempt = result.Entry.Attempts
+	}
+	if !c.inTime(ctx) {
+		// The reply took so long that the batch's time, or the lease, is over. Work begun now would run into the next
+		// owner's.
+		return EventTooLate, c.tooLate(ctx), backTold
+	}
+	if result.TookOver {
+		return EventTakenOver, nil, backNot
+	}
+	return EventClaimed, nil, backNot
+}
+
 // claim asks the store for the key. Where ctx has no end of its own it waits no longer than the work could last.
 func (c *Claim) claim(ctx context.Context) (ClaimResult, error) {
 	if _, ok := ctx.Deadline(); !ok {
@@ -101,10 +168,15 @@ func (c *Claim) claim(ctx context.Context) (ClaimResult, error) {
 		defer cancel()
 		ctx = limited
 	}
-	return c.guard.store.Claim(ctx, ClaimRequest{
+	return c.guard.store.Claim(ctx, c.claimRequest())
+}
+
+func (c *Claim) claimRequest() ClaimRequest {
+	return ClaimRequest{
 		Key: c.key, Owner: c.owner, Fingerprint: c.request.Fingerprint, Now: c.claimed, Lease: c.lease,
 		Expiry: c.claimExpiry(), Skew: c.guard.skew, CountAttempts: c.guard.options.CountAttempts,
-	})
+		AskFirst: c.guard.options.asksFirst(c.request.AskFirst),
+	}
 }
 
 // inTime reports whether the work may begin.
@@ -191,16 +263,19 @@ func (c *Claim) complete(ctx context.Context, succeeded EventKind, data []byte, 
 	if c.key == "" {
 		return nil
 	}
-	now := c.guard.now()
-	return c.settle(ctx, "completion", succeeded, func() error {
-		err := c.guard.store.Complete(ctx, CompleteRequest{
-			Key: c.key, Owner: c.owner, Now: now, Expiry: ceilSecond(now.Add(c.expiry())), Data: data,
-		})
+	request := c.completeRequest(data)
+	return c.settle(ctx, completion, succeeded, func() error {
+		err := c.guard.store.Complete(ctx, request)
 		if err == nil {
 			err = notStored
 		}
 		return err
 	})
+}
+
+func (c *Claim) completeRequest(data []byte) CompleteRequest {
+	now := c.guard.now()
+	return CompleteRequest{Key: c.key, Owner: c.owner, Now: now, Expiry: ceilSecond(now.Add(c.expiry())), Data: data}
 }
 
 // Release gives the claim back after the work has failed, so that it can be tried again at once. Like Complete it is
@@ -227,14 +302,18 @@ func (c *Claim) settleRelease(ctx context.Context, released EventKind) error {
 	if c.key == "" {
 		return nil
 	}
-	return c.settle(ctx, "release", released, func() error { return c.release(ctx, released == EventUnstarted) })
+	return c.settle(ctx, release, released, func() error { return c.release(ctx, released == EventUnstarted) })
 }
 
 func (c *Claim) release(ctx context.Context, unstarted bool) error {
-	return c.guard.store.Release(ctx, ReleaseRequest{
+	return c.guard.store.Release(ctx, c.releaseRequest(unstarted))
+}
+
+func (c *Claim) releaseRequest(unstarted bool) ReleaseRequest {
+	return ReleaseRequest{
 		Key: c.key, Owner: c.owner, Now: c.guard.now(),
 		CountAttempts: c.guard.options.CountAttempts, Unstarted: unstarted,
-	})
+	}
 }
 
 // giveBack releases a claim that was not begun, once, on a context of its own.
@@ -265,18 +344,37 @@ func (c *Claim) settle(ctx context.Context, what string, succeeded EventKind, f 
 // has to answer.
 func (c *Claim) try(ctx context.Context, what string, f func() error) error {
 	var err error
-	for try := range 3 {
-		if try > 0 && !sleep(ctx, 50*time.Millisecond<<try) {
+	for try := range settleTries {
+		if try > 0 && !sleep(ctx, settleBackoff<<try) {
 			break
 		}
-		err = f()
-		switch {
-		case err == nil:
-			return nil
-		case errors.Is(err, ErrClaimLost), errors.Is(err, ErrAlreadyCompleted), errors.Is(err, ErrResultNotStored),
-			errors.Is(err, ErrStoreUnusable):
-			return fmt.Errorf("idempotency: %s of %q: %w", what, c.name(), err)
+		if err = f(); settled(err) {
+			break
 		}
+	}
+	return c.settleError(what, err)
+}
+
+// What settles a claim, for errors.
+const (
+	completion = "completion"
+	release    = "release"
+)
+
+const (
+	settleTries   = 3
+	settleBackoff = 50 * time.Millisecond // before the first further try it is twice that
+)
+
+// settled reports whether another try would change nothing.
+func settled(err error) bool {
+	return err == nil || errors.Is(err, ErrClaimLost) || errors.Is(err, ErrAlreadyCompleted) ||
+		errors.Is(err, ErrResultNotStored) || errors.Is(err, ErrStoreUnusable)
+}
+
+func (c *Claim) settleError(what string, err error) error {
+	if err == nil {
+		return nil
 	}
 	return fmt.Errorf("idempotency: %s of %q: %w", what, c.name(), err)
 }

@@ -40,6 +40,9 @@ const (
 	// EventKeyMissing: the work has no key, and does not run. Err is ErrKeyMissing.
 	EventKeyMissing
 
+	// EventRenewed: the claim waited so long for its work to begin that it was made anew, under another owner token.
+	EventRenewed
+
 	// EventCompleted: the work is done, and recorded as done, with its result if it has one.
 	EventCompleted
 	// EventResultNotStored: the work is done and recorded as done, but without its result. Err is ErrResultNotStored.
@@ -65,7 +68,7 @@ const (
 var eventNames = [...]string{
 	EventClaimed: "claimed", EventTakenOver: "taken over", EventUnprotected: "unprotected", EventReplayed: "replayed",
 	EventInProgress: "in progress", EventMismatch: "mismatch", EventTooLate: "too late", EventClaimFailed: "claim failed",
-	EventKeyMissing: "key missing", EventCompleted: "completed", EventResultNotStored: "result not stored",
+	EventKeyMissing: "key missing", EventRenewed: "renewed", EventCompleted: "completed", EventResultNotStored: "result not stored",
 	EventUnrecorded: "unrecorded", EventLost: "lost", EventReleased: "released", EventGivenUp: "given up", EventUnstarted: "unstarted",
 	EventReleaseFailed: "release failed",
 }
@@ -84,8 +87,8 @@ type Event struct {
 	// Namespace is the guard's. Key is the key within it as it is stored, so it is a hash where Options.HashKeys asks for
 	// one. It is empty for EventUnprotected and EventKeyMissing.
 	Namespace, Key string
-	// Owner is the token of the claim that was made or asked for, the same in all events of one claim. It is empty where
-	// the store was not asked.
+	// Owner is the token of the claim that was made or asked for, the same in all events of one claim, but for
+	// EventRenewed, which gives it another one. It is empty where the store was not asked.
 	Owner string
 	// Attempt is the number of this attempt, from 1, or 0 if nobody counts.
 	Attempt int

@@ -16,6 +16,7 @@ import (
 type Guard struct {
 	namespace string
 	store     Store
+	bulk      BulkStore // nil if the store gains nothing from calls for many
 	options   Options
 	now       func() time.Time
 	skew      time.Duration
@@ -41,6 +42,9 @@ func New(namespace string, store Store, optFns ...func(*Options)) (*Guard, error
 		g.now = time.Now
 	}
 	g.options.Hooks = slices.Clone(g.options.Hooks)
+	if bulk, ok := Bulk(store); ok {
+		g.bulk = bulk
+	}
 	g.skew = DefaultSkew
 	if options.Skew != 0 {
 		g.skew = max(options.Skew, 0)
@@ -91,6 +95,8 @@ type Request struct {
 	// Poll is how often this work has looked at its key before, for hooks: whoever waits for a key that is held elsewhere
 	// asks for it several times. Nothing else depends on it.
 	Poll int
+	// AskFirst says that the work is probably done already, if Options.AskFirst leaves that to the caller.
+	AskFirst bool
 }
 
 // Claim asks for the work. Do, Wrap and the sources are built on it; it is for work that is no function.
@@ -136,18 +142,9 @@ func (g *Guard) claimAndTell(ctx context.Context, c *Claim) (EventKind, error) {
 // claim makes the claim, or has it say that the work is done. The kind is the guard's own judgement: errors of a store may
 // wrap any other error.
 func (g *Guard) claim(ctx context.Context, c *Claim) (EventKind, error) {
-	c.request.Fingerprint = storedFingerprint(c.request.Fingerprint)
-	if c.request.Key == "" {
-		if g.options.MissingKey == MissingKeyRunsUnprotected {
-			return EventUnprotected, nil
-		}
-		return EventKeyMissing, ErrKeyMissing
+	if kind, err := c.open(ctx); kind != 0 {
+		return kind, err
 	}
-	c.key = storedKey(g.namespace, c.request.Key, g.options.HashKeys)
-	if !c.schedule(ctx) || ctx.Err() != nil {
-		return EventTooLate, c.tooLate(ctx)
-	}
-	c.owner = newOwner()
 	answered := false
 	defer func() {
 		if !answered { // the store panicked, perhaps after it had written
@@ -156,39 +153,14 @@ func (g *Guard) claim(ctx context.Context, c *Claim) (EventKind, error) {
 	}()
 	result, err := c.claim(ctx)
 	answered = true
-	if err != nil {
-		kind := EventClaimFailed
-		if !c.inTime(ctx) {
-			kind, err = EventTooLate, fmt.Errorf("%w: %w", ErrLeaseTooShort, err)
-		}
-		return kind, g.undecided(ctx, c, err)
+	kind, err, back := c.answered(ctx, &result, err)
+	switch back {
+	case backQuietly:
+		_ = c.giveBack(ctx) // best effort: the claim's own error says what is wrong with the store
+	case backTold:
+		err = errors.Join(err, c.giveBack(ctx))
 	}
-	entry := &result.Entry
-	if !result.Claimed {
-		return c.refused(entry)
-	}
-	if g.options.CountAttempts {
-		c.attempt = entry.Attempts
-	}
-	if !c.inTime(ctx) {
-		// The reply took so long that the batch's time, or the lease, is over. Work begun now would run into the next
-		// owner's.
-		return EventTooLate, errors.Join(c.tooLate(ctx), c.giveBack(ctx))
-	}
-	if result.TookOver {
-		return EventTakenOver, nil
-	}
-	return EventClaimed, nil
-}
-
-// undecided is the error of a claim that may have been made or not. The claim is released in case it was made, so that
-// a redelivery need not wait for the end of its lease. If the release arrives first, the lease ends it.
-func (g *Guard) undecided(ctx context.Context, c *Claim, err error) error {
-	if errors.Is(err, ErrStoreFull) || errors.Is(err, ErrStoreUnusable) {
-		return fmt.Errorf("idempotency: claim of %q: %w", c.name(), err)
-	}
-	_ = c.giveBack(ctx) // best effort: the claim's own error says what is wrong with the store
-	return fmt.Errorf("idempotency: claim of %q is undecided: %w", c.name(), err)
+	return kind, err
 }
 
 // await is Claim, but waits up to Options.Wait for a key that is held elsewhere. The last look is at the end of that.

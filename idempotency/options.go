@@ -28,6 +28,19 @@ const (
 	MissingKeyRunsUnprotected
 )
 
+// AskFirst says whether to look whether work is done before claiming it.
+type AskFirst uint8
+
+const (
+	// AskFirstDefault: not for Do, Wrap, SQS and EventBridge. For streams as soon as half of a batch's records so far were
+	// done already: it is a segment that is delivered again.
+	AskFirstDefault AskFirst = iota
+	// AskFirstNever: work is claimed.
+	AskFirstNever
+	// AskFirstAlways: it is looked for, and claimed if it is not found done.
+	AskFirstAlways
+)
+
 // Options are the options of a Guard. The zero value is a good default.
 type Options struct {
 	// Expiry is how long a key lives after its completion. 0 means the source's default, which outlives the source's
@@ -53,6 +66,10 @@ type Options struct {
 
 	// MissingKey says what to do with work that has no key.
 	MissingKey MissingKey
+
+	// AskFirst says whether to look whether work is done before claiming it. In DynamoDB looking costs a fifth of a claim
+	// that is refused, and is spent for nothing if the work is not done. Stores for which it makes no difference claim.
+	AskFirst AskFirst
 
 	// HashKeys stores SHA-256 hashes of keys instead of the keys, for keys that are personal data. Errors and log lines
 	// show the hash too.
@@ -90,6 +107,7 @@ func (o *Options) validate() error {
 	check(o.Expiry < time.Second || o.Expiry >= o.Lease, "Expiry", o.Expiry,
 		fmt.Sprintf("no less than Options.Lease, which is %v", o.Lease))
 	check(o.MissingKey <= MissingKeyRunsUnprotected, "MissingKey", o.MissingKey, "one of the MissingKey constants")
+	check(o.AskFirst <= AskFirstAlways, "AskFirst", o.AskFirst, "one of the AskFirst constants")
 	for i, hook := range o.Hooks {
 		got := any(hook)
 		if v := reflect.ValueOf(hook); (v.Kind() == reflect.Pointer || v.Kind() == reflect.Func) && v.IsNil() {
@@ -98,4 +116,9 @@ func (o *Options) validate() error {
 		check(hook != nil, fmt.Sprintf("Hooks[%d]", i), got, "a Hook")
 	}
 	return errors.Join(errs...)
+}
+
+// asksFirst reports whether to ask first for work that is likely done or not.
+func (o *Options) asksFirst(likely bool) bool {
+	return o.AskFirst == AskFirstAlways || likely && o.AskFirst == AskFirstDefault
 }

@@ -65,6 +65,9 @@ type ClaimRequest struct {
 	Skew time.Duration
 	// CountAttempts asks the store to count this claim in Entry.Attempts.
 	CountAttempts bool
+	// AskFirst says that the key is probably Completed. A store for which reading is cheaper than a refused write then
+	// reads first, and claims only what it does not find Completed. The answer is the same either way.
+	AskFirst bool
 }
 
 // ClaimResult is the answer to a ClaimRequest.

@@ -5,9 +5,6 @@ package pipeline
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/oncekit/oncekit/batch"
@@ -61,6 +58,9 @@ type Config struct {
 	// Wait is how long a record waits for a claim that is held elsewhere where the guard does not say. Negative means
 	// not at all.
 	Wait time.Duration
+	// Redelivers is whether the source delivers segments again most of whose records are done, so that it pays to ask for
+	// those that are before claiming the others.
+	Redelivers bool
 }
 
 // How much longer than the timeout the work of a record may take by its claim.
@@ -93,6 +93,10 @@ func Run(ctx context.Context, records []batch.Record, source Source, config *Con
 		ctx: ctx, source: source, ignorer: ignorer, config: config, options: config.Guard.Options(), records: records,
 		entries: make([]entry, len(records)),
 	}
+	g.decoder, _ = source.(Decoder)
+	if sizes, ok := config.Guard.BulkSizes(); ok && !oneAtATime(records) {
+		g.groups = batch.Groups{Admit: sizes.Claims, Settle: sizes.Settle}
+	}
 	g.wait = cmp.Or(g.options.Wait, config.Wait)
 	if timeout := config.Batch.Timeout; timeout > 0 {
 		more := claimTime
@@ -102,6 +106,16 @@ func Run(ctx context.Context, records []batch.Record, source Source, config *Con
 		g.timeout = max(timeout, timeout+more) // unless there is no such number
 	}
 	return batch.RunStages(ctx, records, g, config.Batch)
+}
+
+// oneAtATime reports whether no two of the records can be under way at once, so that groups would be of one record.
+func oneAtATime(records []batch.Record) bool {
+	for i := 1; i < len(records); i++ {
+		if lane := records[i].Lane; lane == "" || lane != records[0].Lane {
+			return false
+		}
+	}
+	return true
 }
 
 // plain is the stages of a source without a guard.
@@ -115,189 +129,18 @@ func (p *plain) Prepare(_ context.Context, i int) (string, error) {
 	return "", err
 }
 
-func (p *plain) Admit(_ context.Context, i int) batch.Admission {
-	if p.ignorer != nil && p.ignorer.Ignored(i) {
-		return batch.Admission{Outcome: batch.Ignored}
-	}
-	if f, ok := p.source.(Finished); ok && f.Done(i) {
-		return batch.Admission{Outcome: batch.Replayed}
-	}
-	return batch.Admission{}
-}
-
-func (p *plain) Twin(int, int) error                                                  { return nil }
-func (p *plain) Run(ctx context.Context, i int) error                                 { return p.source.Handle(ctx, i) }
-func (p *plain) Settle(_ context.Context, _ int, s batch.Settlement) batch.Settlement { return s }
-
-// guarded is the stages of a source with a guard, for one batch.
-type guarded struct {
-	ctx      context.Context // the batch's, for what is told of twins
-	source   Source
-	ignorer  Ignorer // nil: no record is ignored
-	config   *Config
-	options  idempotency.Options // the guard's
-	records  []batch.Record
-	entries  []entry
-	wait     time.Duration
-	timeout  time.Duration // of a record's handler and its sink
-	unusable atomic.Bool
-}
-
-type entry struct {
-	identity Identity
-	claim    *idempotency.Claim // held by this batch, nil: none
-	waitEnd  time.Time          // when waiting for another's claim ends
-	polls    int                // how often that was looked at
-}
-
-func (g *guarded) Prepare(ctx context.Context, i int) (string, error) {
-	identity, err := g.source.Prepare(i)
-	if err != nil {
-		return "", err
-	}
-	if g.ignored(i) {
-		return "", nil // it needs no key
-	}
-	if identity.Key == "" && g.options.MissingKey != idempotency.MissingKeyRunsUnprotected {
-		_, err := g.config.Guard.Claim(ctx, idempotency.Request{}) // which is ErrKeyMissing, and tells the hooks of it
-		return "", err
-	}
-	g.entries[i].identity = identity
-	return identity.Key, nil
-}
-
-func (g *guarded) ignored(i int) bool { return g.ignorer != nil && g.ignorer.Ignored(i) }
-
-// Twin compares fingerprints: the same key with another payload is no twin, and will not become one.
-func (g *guarded) Twin(leader, follower int) error {
-	a, b := &g.entries[leader].identity, &g.entries[follower].identity
-	if a.Fingerprint == b.Fingerprint {
-		return nil
-	}
-	// Not the key itself, which may be personal data: see idempotency.Options.HashKeys.
-	err := fmt.Errorf("%w, that of record %q in the same batch", idempotency.ErrFingerprintMismatch, g.records[leader].ID)
-	g.config.Guard.TellMismatch(g.ctx,
-		idempotency.Request{Key: b.Key, Fingerprint: b.Fingerprint, Attempt: g.records[follower].Attempt}, err)
-	if a.Fingerprint == "" || b.Fingerprint == "" {
-		return err // it comes back, and is judged by what the leader leaves in the store
-	}
-	return batch.Permanent(err)
-}
-
-func (g *guarded) Admit(ctx context.Context, i int) batch.Admission {
-	if g.ignored(i) {
-		return batch.Admission{Outcome: batch.Ignored}
-	}
-	if g.unusable.Load() { // the batch stops, but not before the record that found out has ended
-		return batch.Admission{Outcome: batch.Skipped, Err: errors.Join(batch.ErrOrder, idempotency.ErrStoreUnusable)}
-	}
-	e, r := &g.entries[i], &g.records[i]
-	claim, err := g.config.Guard.Claim(ctx, idempotency.Request{
-		Key: e.identity.Key, Fingerprint: e.identity.Fingerprint, Expiry: g.config.Expiry,
-		Timeout: g.timeout, Attempt: r.Attempt, Poll: e.polls,
-	})
-	if err != nil {
-		return g.refused(ctx, e, err)
-	}
-	if claim.Replayed() {
-		return batch.Admission{Outcome: batch.Replayed}
-	}
-	e.claim = claim
-	if d, ok := g.source.(Decoder); ok {
-		d.Decode(i)
-	}
-	a := batch.Admission{
-		Context: claim.Context(ctx), Attempt: claim.Attempt(), Deadline: claim.Deadline(), Cause: idempotency.ErrLeaseEnding,
-	}
-	if g.config.Batch.DeadLetter != nil {
-		// The sink works inside the claim, and leaves half of what is left after the handler to complete or release it in.
-		a.End = a.Deadline.Add(claim.End().Sub(a.Deadline) / 2)
-	}
-	if cut, ok := ctx.Deadline(); ok && cut.Before(claim.End()) {
-		a.Deadline = time.Time{} // the batch cuts its handlers off before the lease ends: no context a record
-	}
-	return a
-}
-
-// refused says what becomes of a record whose key could not be claimed.
-func (g *guarded) refused(ctx context.Context, e *entry, err error) batch.Admission {
-	if held, ok := errors.AsType[*idempotency.InProgressError](err); ok {
-		return g.heldElsewhere(e, held, err)
-	}
-	switch {
-	case errors.Is(err, idempotency.ErrFingerprintMismatch):
-		return batch.Admission{Outcome: batch.Failed, Err: batch.Permanent(err)}
-	case errors.Is(err, idempotency.ErrLeaseTooShort), ctx.Err() != nil:
-		return batch.Admission{Outcome: batch.Skipped, Err: errors.Join(batch.ErrDeadlineNear, err)}
-	case errors.Is(err, idempotency.ErrStoreUnusable):
-		// No record of this batch can be claimed. One of them says so, and the rest is not tried.
-		if g.unusable.CompareAndSwap(false, true) {
-			return batch.Admission{Outcome: batch.Failed, Err: err, Stop: true}
+func (p *plain) Admit(_ context.Context, records []int, admissions []batch.Admission) {
+	for k, i := range records {
+		if p.ignorer != nil && p.ignorer.Ignored(i) {
+			admissions[k].Outcome = batch.Ignored
+		} else if f, ok := p.source.(Finished); ok && f.Done(i) {
+			admissions[k].Outcome = batch.Replayed
 		}
-		return batch.Admission{Outcome: batch.Skipped, Err: errors.Join(batch.ErrOrder, err)}
-	default:
-		return batch.Admission{Outcome: batch.Failed, Err: err}
 	}
 }
 
-// heldElsewhere lets the record wait, without a worker, or gives it back to the source.
-func (g *guarded) heldElsewhere(e *entry, held *idempotency.InProgressError, err error) batch.Admission {
-	a := batch.Admission{Outcome: batch.InProgress, Err: err}
-	if e.polls == 0 {
-		e.waitEnd = time.Now().Add(g.wait)
-	}
-	if delay := held.RetryIn(e.polls, time.Until(e.waitEnd)); delay > 0 {
-		e.polls++
-		a.RetryAt = time.Now().Add(delay)
-	}
-	return a
-}
-
-func (g *guarded) Run(ctx context.Context, i int) error { return g.source.Handle(ctx, i) }
-
-func (g *guarded) Settle(ctx context.Context, i int, s batch.Settlement) batch.Settlement {
-	e := &g.entries[i]
-	if e.claim == nil {
-		return s
-	}
-	if end, ok := ctx.Deadline(); !ok || ctx.Err() != nil || time.Until(end) < 2*time.Second {
-		// A straggler, or one that finishes in the batch's last moments: it gets the time that a completion takes.
-		detached, cancel := idempotency.Detach(ctx)
-		defer cancel()
-		ctx = detached
-	}
-	var err error
-	switch {
-	case s.Outcome == batch.Succeeded:
-		return g.completed(e.claim.Complete(ctx, nil), s)
-	case s.Outcome == batch.DeadLettered && e.identity.Own:
-		return g.completed(e.claim.GiveUp(ctx, true), s)
-	case s.Outcome == batch.DeadLettered:
-		err = e.claim.GiveUp(ctx, false) // a business key must be free again, for the redrive from the dead-letter queue
-	case s.Outcome == batch.Skipped:
-		err = e.claim.ReleaseUnstarted(ctx)
-	default:
-		err = e.claim.Release(ctx)
-	}
-	if err != nil {
-		s.Err = errors.Join(s.Err, err) // the handler's error first
-	}
-	return s
-}
-
-// completed judges what the completion of a record returned. Work that is done and whose completion is not stored counts
-// as done, since telling it as failed would repeat it for certain. A lost claim does not: another worker is, or was, at
-// the same work.
-func (g *guarded) completed(err error, s batch.Settlement) batch.Settlement {
-	switch {
-	case err == nil:
-		return s
-	case errors.Is(err, idempotency.ErrClaimLost) && s.Outcome == batch.Succeeded:
-		return batch.Settlement{Outcome: batch.Failed, Err: err}
-	case g.options.FailUnrecorded && s.Outcome == batch.Succeeded:
-		return batch.Settlement{Outcome: batch.Failed, Err: err}
-	default:
-		s.Err, s.Unrecorded = errors.Join(s.Err, err), true
-		return s
-	}
-}
+func (p *plain) Twin(int, int) error                               { return nil }
+func (p *plain) Groups() batch.Groups                              { return batch.Groups{} }
+func (p *plain) Begin(int)                                         {}
+func (p *plain) Run(ctx context.Context, i int) error              { return p.source.Handle(ctx, i) }
+func (p *plain) Settle(context.Context, []int, []batch.Settlement) {}

@@ -37,7 +37,9 @@ func TestSettleUnstarted(t *testing.T) {
 			t.Fatal(err)
 		}
 		g := &guarded{entries: []entry{{claim: claim}}}
-		s := g.Settle(t.Context(), 0, batch.Settlement{Outcome: test.outcome, Err: batch.ErrDeadlineNear})
+		settled := []batch.Settlement{{Outcome: test.outcome, Err: batch.ErrDeadlineNear}}
+		g.Settle(t.Context(), []int{0}, settled)
+		s := settled[0]
 		if s.Outcome != test.outcome || !errors.Is(s.Err, batch.ErrDeadlineNear) {
 			t.Errorf("settled as %+v, want it as it was: %v", s, test.outcome)
 		}

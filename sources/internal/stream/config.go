@@ -35,7 +35,7 @@ type Order struct {
 // life how long keys live where the guard does not say.
 func NewConfig(source string, options *batch.Options, guard *idempotency.Guard, life time.Duration, order Order) *Config {
 	c := &Config{source: source, serial: order.Serial, age: pipeline.NewAgeWarning(0)}
-	c.pipeline = pipeline.Config{Batch: options, Guard: guard, Expiry: life, Wait: wait}
+	c.pipeline = pipeline.Config{Batch: options, Guard: guard, Expiry: life, Wait: wait, Redelivers: true}
 	if guard == nil || (order.Keyed && guard.Options().MissingKey == idempotency.MissingKeyRunsUnprotected) {
 		options.StopOnFailure = true
 		c.serial = c.serial || options.Concurrency <= 1

@@ -1,0 +1,342 @@
+package batch
+
+import (
+	"errors"
+	"time"
+)
+
+// Where Stages take groups of records, workers only prepare and run. What they have prepared is collected in admitting,
+// and what they have run in settling, and goes out in calls on goroutines of their own, one a call. Records that a call
+// has admitted are the first that workers take.
+//
+// A group to be admitted is sent when it is full, or when a worker has nothing else to do and none is about to add to
+// it. Records are admitted ahead of those that can run at once by one group at most, and by no more than handlers of the
+// pace seen so far begin in half a second: what is admitted and waits holds a claim that others may wait for.
+//
+// A group to be settled is sent when it is full. It is sent as well when a worker has nothing else to do, or when a
+// handler in it was so slow that waiting for others gains nothing; but not as the third at a time, since those that end
+// meanwhile can share a call, unless the next record of a lane waits for it. When the batch stops, nothing waits.
+type group struct {
+	size    int // how many records a call takes best
+	records []int
+	calls   int  // under way
+	urgent  bool // the next record of a lane waits for one of them
+	slow    bool // the handler of one was slow
+}
+
+const (
+	admitHorizon = 500 * time.Millisecond // for how long handlers may be busy with what is admitted
+	slowHandler  = time.Millisecond       // about what a call for a group takes
+	partialCalls = 2
+)
+
+// groups prepares the engine for stages that take groups. Where any failure stops the batch there are none: whether a
+// record has failed must be known before the next one starts.
+func (e *engine) groups() {
+	if e.options.StopOnFailure {
+		return
+	}
+	g := e.stages.Groups()
+	if g.Admit > 0 || g.Settle > 0 {
+		e.admitting.size, e.settling.size = max(g.Admit, 1), max(g.Settle, 1)
+		e.admissions = make([]*Admission, len(e.records))
+	}
+}
+
+func (e *engine) grouped() bool { return e.admissions != nil }
+
+// nextInGroups returns the record that a worker should take, -1 if there is none, and whether it is admitted. Preparing
+// comes first while too little is admitted to keep all workers busy until the next group is.
+func (e *engine) nextInGroups() (i int, admitted bool) {
+	if e.wantsMore() {
+		if i := e.queue.pop(e.items); i >= 0 {
+			e.preparing++
+			return i, false
+		}
+	}
+	if len(e.admitted) == 0 {
+		return -1, false
+	}
+	i = e.admitted.pop()
+	e.ahead--
+	e.send()
+	if e.idle > 0 && e.wantsMore() && e.queue.ready(e.items) {
+		e.ready.Signal()
+	}
+	return i, true
+}
+
+// wantsMore reports whether another record should be prepared.
+func (e *engine) wantsMore() bool {
+	return e.ahead <= e.options.concurrency() && len(e.admitting.records) < e.admitLimit()
+}
+
+// admitLimit is how many records the next group to be admitted has at most.
+func (e *engine) admitLimit() int {
+	size, concurrency := e.admitting.size, e.options.concurrency()
+	switch {
+	case e.pace > 0:
+		size = min(size, max(int(admitHorizon*time.Duration(concurrency)/e.pace), 1))
+	case e.ran || !e.answered: // nobody knows yet how fast handlers are
+		size = min(size, max(e.settling.size, concurrency))
+	}
+	return size
+}
+
+// prepared ends the time in which the worker is about to add to a group, and has not.
+func (w *worker) prepared() {
+	if w.preparing {
+		w.mu.Lock()
+		w.notPreparing()
+		w.send()
+		w.mu.Unlock()
+	}
+}
+
+// notPreparing is called with the lock.
+func (w *worker) notPreparing() {
+	if w.preparing {
+		w.preparing = false
+		w.engine.preparing--
+	}
+}
+
+// queueAdmission adds the worker's record to the next group to be admitted. It may hold a claim already, which has
+// become too old to start with.
+func (w *worker) queueAdmission() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.letGo()
+	w.notPreparing()
+	if w.closed || w.stopped != nil {
+		err := w.stopped
+		if err == nil {
+			err = ErrDeadlineNear
+		}
+		w.items[w.i].phase = phaseStarting
+		w.addToSettle(w.i, Settlement{Outcome: Skipped, Err: err}, false)
+	} else {
+		w.items[w.i].phase = phaseQueued
+		w.admitting.records = append(w.admitting.records, w.i)
+	}
+	w.send()
+}
+
+// queueSettlement adds the worker's record to the next group to be settled.
+func (w *worker) queueSettlement() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.letGo()
+	if !w.ranAt.IsZero() {
+		took := max(time.Since(w.ranAt), 1)
+		if w.pace == 0 {
+			w.pace = took
+		}
+		w.pace = max(w.pace+(took-w.pace)/8, 1)
+		w.settling.slow = w.settling.slow || took >= slowHandler
+	}
+	w.addToSettle(w.i, w.settlement, w.stop)
+	w.send()
+}
+
+func (e *engine) addToSettle(i int, s Settlement, stop bool) {
+	e.items[i].stop = stop
+	e.settling.records = append(e.settling.records, i)
+	e.settlements = append(e.settlements, s)
+	e.settling.urgent = e.settling.urgent || e.items[i].laneNext >= 0
+}
+
+// send makes the calls for the groups whose time has come. It is called, with the lock, after whatever may bring it.
+func (e *engine) send() {
+	if !e.grouped() {
+		return
+	}
+	if a := &e.admitting; len(a.records) > 0 && e.stopped == nil && e.ahead <= e.options.concurrency() {
+		idle := e.idle > 0 && e.preparing == 0 && !e.queue.ready(e.items)
+		if idle || len(a.records) >= e.admitLimit() {
+			e.sendAdmission()
+		}
+	}
+	s := &e.settling
+	if len(s.records) == 0 {
+		return
+	}
+	idle := e.idle > 0 && len(e.admitted) == 0 && !(e.wantsMore() && e.queue.ready(e.items))
+	early := (idle || s.slow) && (s.urgent || s.calls < partialCalls)
+	if early || len(s.records) >= s.size || e.stopped != nil || e.closed {
+		e.sendSettlement()
+	}
+}
+
+func (e *engine) sendAdmission() {
+	records := e.admitting.records
+	e.admitting.records = nil
+	for _, i := range records {
+		e.items[i].phase = phaseStarting
+	}
+	e.ahead += len(records)
+	e.callBegins(&e.admitting)
+	go e.admitGroup(records)
+}
+
+func (e *engine) sendSettlement() {
+	records, settlements := e.settling.records, e.settlements
+	e.settling.records, e.settlements = nil, nil
+	e.settling.urgent, e.settling.slow = false, false
+	e.callBegins(&e.settling)
+	go e.settleGroup(records, settlements)
+}
+
+// callBegins accounts for the goroutine of a call like for that of a worker.
+func (e *engine) callBegins(g *group) {
+	g.calls++
+	e.workers++
+	e.busy++
+	if e.closed {
+		e.late++
+	}
+}
+
+// callEnds is called, without the lock, when the hooks have been told of all that the call has ended.
+func (e *engine) callEnds() {
+	e.mu.Lock()
+	e.workers--
+	e.gone.Signal()
+	e.mu.Unlock()
+}
+
+func (e *engine) admitGroup(records []int) {
+	admissions := make([]Admission, len(records))
+	returned := false
+	defer func() {
+		if !returned {
+			err := caughtError(recover())
+			for k := range admissions {
+				admissions[k] = Admission{Outcome: Failed, Err: err}
+			}
+		}
+		e.admissionsAnswered(records, admissions)
+	}()
+	e.stages.Admit(e.handlers, records, admissions)
+	returned = true
+}
+
+func (e *engine) admissionsAnswered(records []int, admissions []Admission) {
+	defer e.callEnds()
+	for k := range admissions {
+		if err := admissions[k].Err; err != nil {
+			admissions[k].Err = sound(err)
+		}
+	}
+	var ended []int32
+	e.mu.Lock()
+	e.tick()
+	e.letGo()
+	e.admitting.calls--
+	e.answered = true
+	for k, i := range records {
+		ended = e.admissionAnswered(ended, i, &admissions[k])
+	}
+	if e.idle > 0 {
+		e.ready.Broadcast() // there may be room for all of them to work
+	}
+	e.send()
+	e.mu.Unlock()
+	e.tell(ended)
+}
+
+// admissionAnswered lets the record go on to where its admission sends it.
+func (e *engine) admissionAnswered(ended []int32, i int, a *Admission) []int32 {
+	runs := a.Outcome == 0 || e.wantsSink(a)
+	switch {
+	case runs && !e.closed && e.stopped == nil:
+		e.items[i].phase = phaseAdmitted
+		e.admissions[i] = a
+		e.admitted.push(i)
+		return ended // and it is ahead
+	case a.Outcome == 0:
+		// The answer came when nothing starts any more, or when the batch's own answer has gone out already: the claim
+		// is given back.
+		err := e.stopped
+		if err == nil {
+			err = ErrDeadlineNear
+		}
+		e.addToSettle(i, Settlement{Outcome: Skipped, Err: err}, false)
+	case !a.RetryAt.IsZero():
+		e.admissions[i] = nil
+		if !e.closed {
+			ended = e.holdLocked(ended, i, a)
+		}
+	default:
+		e.addToSettle(i, Settlement{Outcome: a.Outcome, Err: a.Err}, a.Stop)
+	}
+	e.ahead--
+	return ended
+}
+
+// wantsSink reports whether a record that is not admitted is given up, which a worker does.
+func (e *engine) wantsSink(a *Admission) bool {
+	return a.Outcome == Failed && IsPermanent(a.Err) && e.options.DeadLetter != nil
+}
+
+func (e *engine) settleGroup(records []int, settlements []Settlement) {
+	returned := false
+	defer func() {
+		if !returned {
+			err := caughtError(recover())
+			for k := range settlements {
+				settlements[k] = Settlement{Outcome: Failed, Err: errors.Join(settlements[k].Err, err)}
+			}
+		}
+		e.settlementsAnswered(records, settlements)
+	}()
+	e.stages.Settle(e.detached, records, settlements)
+	returned = true
+}
+
+func (e *engine) settlementsAnswered(records []int, settlements []Settlement) {
+	defer e.callEnds()
+	for k := range settlements {
+		if err := settlements[k].Err; err != nil {
+			settlements[k].Err = sound(err)
+		}
+	}
+	var ended []int32
+	e.mu.Lock()
+	e.tick()
+	e.letGo()
+	e.settling.calls--
+	if !e.closed {
+		ended = make([]int32, 0, len(records))
+		for k, i := range records {
+			ended = e.endLocked(ended, i, settlements[k])
+			if e.stops(settlements[k], e.items[i].stop) {
+				ended = e.stopLocked(ended, ErrOrder)
+			}
+		}
+	}
+	e.send()
+	e.mu.Unlock()
+	e.tell(ended)
+}
+
+// stopGroups ends what is collected and what is admitted when the batch stops. What holds a claim is settled, so that
+// its claim is released.
+func (e *engine) stopGroups(err error) {
+	queued := e.admitting.records
+	e.admitting.records = nil
+	for _, i := range queued {
+		e.items[i].phase = phaseStarting
+		e.addToSettle(i, Settlement{Outcome: Skipped, Err: err}, false)
+	}
+	for _, i := range e.admitted {
+		e.items[i].phase = phaseStarting
+		s := Settlement{Outcome: Skipped, Err: err}
+		if a := e.admissions[i]; a.Outcome != 0 { // it was on its way to the sink
+			s = Settlement{Outcome: a.Outcome, Err: a.Err}
+		}
+		e.addToSettle(int(i), s, false)
+	}
+	e.ahead -= len(e.admitted)
+	e.admitted = nil
+}
