@@ -16,7 +16,10 @@ RIE_VERSION := v0.0.0-20261030222936-bef5c4ba774d
 PACKAGES ?= ./...
 TESTFLAGS ?=
 
-# For `make bench`: which benchmarks, how often, where the results go, and results to compare them with.
+# For `make bench`: batch sizes, latencies, rounds, such as BENCHFLAGS='-sizes 10,1000 -rounds 1'.
+BENCHFLAGS ?=
+
+# For `make microbench`: which benchmarks, how often, where the results go, and results to compare them with.
 BENCH ?= .
 COUNT ?= 6
 BENCHTIME ?= 1s
@@ -64,7 +67,11 @@ bench-smoke: ## run every benchmark once, so that none rots
 	@scripts/step "every benchmark, one iteration" scripts/bench-smoke
 
 .PHONY: bench
-bench: ## measure: BENCH=regexp COUNT=6 BENCHTIME=1s OUT=bench.txt BASE=earlier.txt
+bench: tools ## oncekit beside a hand-written loop and Powertools TypeScript, on one DynamoDB-compatible server
+	@go run ./internal/comparison $(BENCHFLAGS)
+
+.PHONY: microbench
+microbench: ## the Go benchmarks: BENCH=regexp COUNT=6 BENCHTIME=1s OUT=bench.txt BASE=earlier.txt
 	@GOMAXPROCS=1 go test -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(COUNT) \
 		-timeout 60m ./... | tee $(OUT)
 	@go tool benchstat $(BASE) $(OUT)

@@ -76,8 +76,8 @@ type engine struct {
 	ran                 bool          // a handler has begun
 	answered            bool          // a group was admitted
 
-	done chan struct{} // closed when open is 0
-	held chan struct{} // tells the supervisor of a change in queue.held
+	done   chan struct{} // closed when open is 0
+	nudged chan struct{} // tells the supervisor of a change in queue.held or settling
 }
 
 func newEngine(ctx context.Context, begin time.Time, records []Record, stages Stages, options *Options) *engine {
@@ -88,7 +88,7 @@ func newEngine(ctx context.Context, begin time.Time, records []Record, stages St
 		results:  make([]Result, len(records)),
 		open:     len(records),
 		done:     make(chan struct{}),
-		held:     make(chan struct{}, 1),
+		nudged:   make(chan struct{}, 1),
 		twins:    newTwins(records),
 	}
 	e.ready.L, e.gone.L = &e.mu, &e.mu
@@ -188,47 +188,6 @@ func (e *engine) beginHandler(i, attempt int, deadline time.Time) error {
 	return nil
 }
 
-// leader returns the earlier record that i is a twin of, or -1 if it goes on by itself.
-//
-// A leader is always a record that was prepared before, so it waits for no lane, and a follower is never a leader:
-// whatever a follower waits for can move, and the lanes of the two cannot wait for each other.
-//
-// After the answer has gone out the record is its reader's, and not written to any more: ok is false.
-func (e *engine) leader(i int, key string) (leader int, ok bool) {
-	r := &e.records[i]
-	if key == "" && r.ID == "" {
-		return -1, true
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
-		return -1, false
-	}
-	r.Key = key
-	return e.twins.leader(i), true
-}
-
-// follow makes the worker's record share the outcome of leader, which may have ended already.
-func (w *worker) follow(leader int) {
-	e, i := w.engine, w.i
-	var ended []int32
-	e.mu.Lock()
-	e.tick()
-	e.letGo()
-	w.notPreparing()
-	switch {
-	case e.closed:
-	case e.items[leader].phase == phaseEnded:
-		ended = e.endLocked(ended, i, e.shared(leader, i))
-	default:
-		e.items[i].phase = phaseFollower
-		e.items[i].next, e.items[leader].follower = e.items[leader].follower, int32(i)
-	}
-	e.send()
-	e.mu.Unlock()
-	e.tell(ended)
-}
-
 // beginSink moves a record that is given up on to the sink, and returns false if the answer has gone out. A record that
 // never got to its handler is at work from now on too: it is Abandoned if the sink hangs.
 func (e *engine) beginSink(i int) bool {
@@ -263,11 +222,16 @@ func (e *engine) holdLocked(ended []int32, i int, a *Admission) []int32 {
 	e.items[i].phase = phaseHeld
 	e.items[i].prepared = true
 	e.queue.hold(i, a.RetryAt)
+	e.nudge()
+	return ended
+}
+
+// nudge has the supervisor look at what waits for a moment to come.
+func (e *engine) nudge() {
 	select {
-	case e.held <- struct{}{}:
+	case e.nudged <- struct{}{}:
 	default: // it is told already
 	}
-	return ended
 }
 
 // end gives a record its outcome, and what follows from that to others.
@@ -384,19 +348,4 @@ func (e *engine) unstarted(i int, err error) Settlement {
 		return Settlement{Outcome: held.Outcome, Err: held.Err}
 	}
 	return Settlement{Outcome: Skipped, Err: err}
-}
-
-// shared is the outcome of a follower.
-func (e *engine) shared(leader, follower int) Settlement {
-	r := &e.results[leader]
-	s := Settlement{Outcome: r.Outcome, Err: r.Err, Unrecorded: r.Unrecorded}
-	switch {
-	case s.Outcome == Succeeded:
-		s.Outcome = Replayed
-	case s.Outcome == DeadLettered && (e.records[leader].ID == "" || e.records[leader].ID != e.records[follower].ID):
-		// The sink has the leader. This one is another record with the same key, and would be nowhere if it were told as
-		// done: it comes back.
-		s = Settlement{Outcome: Failed, Err: r.Err}
-	}
-	return s
 }

@@ -15,18 +15,22 @@ import (
 //
 // A group to be settled is sent when it is full. It is sent as well when a worker has nothing else to do, or when a
 // handler in it was so slow that waiting for others gains nothing; but not as the third at a time, since those that end
-// meanwhile can share a call, unless the next record of a lane waits for it. When the batch stops, nothing waits.
+// meanwhile can share a call, unless the next record of a lane waits for it. When the batch stops, nothing waits. The
+// supervisor sends what is left over for too long: all workers may be at handlers that take their time, and a crash
+// would repeat what is done and not stored.
 type group struct {
 	size    int // how many records a call takes best
 	records []int
-	calls   int  // under way
-	urgent  bool // the next record of a lane waits for one of them
-	slow    bool // the handler of one was slow
+	since   time.Duration // on the engine's clock, when the first one was added
+	calls   int           // under way
+	urgent  bool          // the next record of a lane waits for one of them
+	slow    bool          // the handler of one was slow
 }
 
 const (
 	admitHorizon = 500 * time.Millisecond // for how long handlers may be busy with what is admitted
 	slowHandler  = time.Millisecond       // about what a call for a group takes
+	settleLinger = 5 * time.Millisecond   // for how long a group waits to be settled at most
 	partialCalls = 2
 )
 
@@ -140,6 +144,11 @@ func (w *worker) queueSettlement() {
 }
 
 func (e *engine) addToSettle(i int, s Settlement, stop bool) {
+	if len(e.settling.records) == 0 {
+		e.tick()
+		e.settling.since = e.clock
+		e.nudge()
+	}
 	e.items[i].stop = stop
 	e.settling.records = append(e.settling.records, i)
 	e.settlements = append(e.settlements, s)
@@ -166,6 +175,21 @@ func (e *engine) send() {
 	if early || len(s.records) >= s.size || e.stopped != nil || e.closed {
 		e.sendSettlement()
 	}
+}
+
+// sendLingering makes the call for a group that waits to be settled, if it has waited for long enough. Otherwise it
+// returns a channel that fires when it will have.
+func (e *engine) sendLingering() <-chan time.Time {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.settling.records) == 0 {
+		return nil
+	}
+	if left := settleLinger - (time.Since(e.begin) - e.settling.since); left > 0 {
+		return time.After(left)
+	}
+	e.sendSettlement()
+	return nil
 }
 
 func (e *engine) sendAdmission() {

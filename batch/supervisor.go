@@ -17,7 +17,7 @@ func (e *engine) start() {
 // supervise returns when every record has ended or the answer has to go.
 func (e *engine) supervise() {
 	cut := e.handlers.Done()
-	var answer, readmit <-chan time.Time
+	var answer, readmit, linger <-chan time.Time
 	for {
 		select {
 		case <-e.done:
@@ -29,10 +29,12 @@ func (e *engine) supervise() {
 		case <-answer:
 			e.abandon()
 			return
-		case <-e.held:
+		case <-e.nudged:
+		case <-linger:
 		case <-readmit:
 		}
 		readmit = e.readmit()
+		linger = e.sendLingering()
 	}
 }
 

@@ -1,6 +1,13 @@
 package idempotency
 
-import "context"
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+)
 
 // WrapOptions are the options of Wrap.
 type WrapOptions[In, Out any] struct {
@@ -23,16 +30,24 @@ type WrapOptions[In, Out any] struct {
 // Only an output that is returned without an error is stored. A response that tells of a failure, such as an HTTP status
 // of 500 beside a nil error, is an output like others and is replayed; if it is to be tried again, fn must return an error.
 //
-// An error of the key function is returned as it is, and fn does not run. Wrap panics if g, key or fn is nil.
+// A nil key function makes the key of all of the input: it is PayloadHash of the JSON that encoding/json makes of it. Inputs
+// with equal JSON are then the same work, so it is of use only where that is so, and where nothing in the input changes when
+// the caller tries again: with a request id or the time of the call in it, every input has another key, and nothing is ever
+// replayed. A field that encoding/json leaves out does not count. An input that is null, "", [] or {} as JSON has no key,
+// see Options.MissingKey: all such inputs would have one. An input that has no JSON, or a string with broken UTF-8 in it, is
+// an error, and fn does not run.
+//
+// An error of the key function is returned as it is, and fn does not run. Wrap panics if g or fn is nil.
 func Wrap[In, Out any](g *Guard, key func(In) (string, error), fn func(context.Context, In) (Out, error),
 	optFns ...func(*WrapOptions[In, Out])) func(context.Context, In) (Out, error) {
 	switch {
 	case g == nil:
 		panic("idempotency: Wrap: guard is nil")
-	case key == nil:
-		panic("idempotency: Wrap: key function is nil")
 	case fn == nil:
 		panic("idempotency: Wrap: function is nil")
+	}
+	if key == nil {
+		key = inputHash[In]
 	}
 	var options WrapOptions[In, Out]
 	for _, f := range optFns {
@@ -61,5 +76,42 @@ func Wrap[In, Out any](g *Guard, key func(In) (string, error), fn func(context.C
 			return replayed(ctx, result.Value)
 		}
 		return result.Value, err
+	}
+}
+
+// inputHash is the key of an input that has no other, or "" if there is nothing in the input.
+func inputHash[In any](in In) (string, error) {
+	payload, err := json.Marshal(in)
+	switch {
+	case err != nil:
+	case replaced(payload):
+		err = errors.New("it has a string that is not valid UTF-8")
+	default:
+		payload, err = CanonicalJSON(payload)
+	}
+	if err != nil {
+		return "", fmt.Errorf("idempotency: Wrap has no key function, and the input has no JSON to make a key of, want a %v that "+
+			"has: %w", reflect.TypeFor[In](), err)
+	}
+	switch string(payload) {
+	case "null", `""`, "[]", "{}":
+		return "", nil
+	}
+	return SHA256.sum(payload)
+}
+
+// replaced reports whether encoding/json has put an escape where a string has broken UTF-8: one and the same, whatever
+// was there. A character U+FFFD of the string itself it writes as it is.
+func replaced(text []byte) bool {
+	const escape = `\ufffd`
+	for {
+		before, after, found := bytes.Cut(text, []byte(escape))
+		if !found {
+			return false
+		}
+		if backslashes := len(before) - len(bytes.TrimRight(before, `\`)); backslashes%2 == 0 {
+			return true
+		}
+		text = after
 	}
 }

@@ -278,9 +278,8 @@ func TestWrapPanicsWithoutArguments(t *testing.T) {
 	g := newGuard(t, idempotency.NewMemoryStore())
 	fn := func(context.Context, payment) (string, error) { return "", nil }
 	for want, wrap := range map[string]func(){
-		"idempotency: Wrap: guard is nil":        func() { idempotency.Wrap(nil, paymentKey, fn) },
-		"idempotency: Wrap: key function is nil": func() { idempotency.Wrap(g, nil, fn) },
-		"idempotency: Wrap: function is nil":     func() { idempotency.Wrap[payment, string](g, paymentKey, nil) },
+		"idempotency: Wrap: guard is nil":    func() { idempotency.Wrap(nil, paymentKey, fn) },
+		"idempotency: Wrap: function is nil": func() { idempotency.Wrap[payment, string](g, paymentKey, nil) },
 	} {
 		if got := run(wrap).recovered; got != want {
 			t.Errorf("panic is %v, want %s", got, want)

@@ -62,9 +62,12 @@ var attributeValues = []string{
 
 // heavy lists the leaf packages that may import more than light. They are leaves: nothing in the library imports them.
 var heavy = map[string][]string{
-	module + "/deadletter":              awsSDK,
-	module + "/idempotency/dynamostore": awsSDK,
-	module + "/sources/dynamodbstream":  attributeValues,
+	module + "/deadletter":                           awsSDK,
+	module + "/idempotency/dynamostore":              awsSDK,
+	module + "/idempotency/jmespath":                 {"github.com/jmespath-community/go-jmespath", "golang.org/x/exp/constraints"},
+	module + "/idempotency/redisstore/goredisclient": {"github.com/redis/go-redis/v9", "github.com/cespare/xxhash/v2", "github.com/dgryski/go-rendezvous", "go.uber.org/atomic", "golang.org/x/sys"},
+	module + "/idempotency/redisstore/rueidisclient": {"github.com/redis/rueidis", "golang.org/x/sys"},
+	module + "/sources/dynamodbstream":               attributeValues,
 }
 
 func TestImports(t *testing.T) {

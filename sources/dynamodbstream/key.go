@@ -29,12 +29,18 @@ func newNaming[T any](o *Options) (*stream.Naming[*Change[T]], error) {
 		Decode: func(c *Change[T]) error { return decoder.decode(c.r, c) },
 		Own:    func(c *Change[T]) (string, error) { return c.r.ownKey() },
 	}
-	if o.Fingerprint != nil {
+	change := func(c *Change[T]) ([]byte, error) { return []byte(c.r.dynamodb), nil }
+	switch {
+	case o.Fingerprint != nil:
 		n.Fingerprint = func(c *Change[T]) (string, error) { return o.Fingerprint(c.View) }
+	case o.PayloadFingerprint != nil:
+		n.Fingerprint = stream.OfPayload(o.PayloadFingerprint, change)
 	}
 	switch key, ok := o.changeKey.(func(*Change[T]) string); {
 	case o.Key != nil:
 		n.Key = func(c *Change[T]) (string, error) { return o.Key(c.View) }
+	case o.PayloadKey != nil:
+		n.Key = stream.OfPayload(o.PayloadKey, change)
 	case o.changeKey == nil:
 	case !ok:
 		return nil, fmt.Errorf("dynamodbstream: KeyOf has a %T, want a %v, as the handler gets such changes",

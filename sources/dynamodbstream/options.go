@@ -3,6 +3,7 @@ package dynamodbstream
 import (
 	"github.com/oncekit/oncekit/batch"
 	"github.com/oncekit/oncekit/idempotency"
+	"github.com/oncekit/oncekit/sources/internal/payload"
 	"github.com/oncekit/oncekit/sources/internal/stream"
 )
 
@@ -40,16 +41,28 @@ type Options struct {
 	// eventID. A method IdempotencyKey of the item's type is not used: two changes of an item would have one key.
 	Key func(v View) (string, error)
 
+	// PayloadKey returns the key of a change from the JSON of its record's member dynamodb, which has Keys, OldImage and NewImage
+	// as DynamoDB writes them, and SequenceNumber. It is for functions that know no source, such as the Key of an expression of
+	// package jmespath: [NewImage.id.S, NewImage.version.N]. The hash of all of it is another one for each change. The bytes are
+	// a copy, for it to keep and to change. An error that is idempotency.ErrKeyMissing is the same as no key. Any error counts as
+	// one that will not get better, since the bytes stay what they are. Nil means that there is none. It excludes Key and KeyOf.
+	PayloadKey func(payload []byte) (string, error)
+
 	// Fingerprint returns a fingerprint of what the key stands for. A change with the key of another and a different
 	// fingerprint fails with idempotency.ErrFingerprintMismatch, instead of passing for the other. It is stored as it is,
 	// so it should be a hash. Nil means none.
 	Fingerprint func(v View) (string, error)
 
+	// PayloadFingerprint is Fingerprint from the bytes that PayloadKey gets, such as the Fingerprint of an expression of package
+	// jmespath. It excludes Fingerprint.
+	PayloadFingerprint func(payload []byte) (string, error)
+
 	changeKey any // a func(*Change[T]) string, see KeyOf
 }
 
 func (o *Options) validate(windows bool) error {
-	return stream.Validate("dynamodbstream", &o.Options, o.Idempotency, stream.KeyOptions{
-		Key: o.Key != nil, KeyOf: o.changeKey != nil, Fingerprint: o.Fingerprint != nil,
+	return stream.Validate("dynamodbstream", &o.Options, o.Idempotency, payload.KeyOptions{
+		Key: o.Key != nil, KeyOf: o.changeKey != nil, PayloadKey: o.PayloadKey != nil,
+		Fingerprint: o.Fingerprint != nil, PayloadFingerprint: o.PayloadFingerprint != nil,
 	}, windows)
 }

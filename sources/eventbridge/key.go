@@ -3,6 +3,7 @@ package eventbridge
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"time"
 
@@ -49,12 +50,22 @@ func newNaming[T any](o *Options) (*stream.Naming[*Event[T]], error) {
 			return v.e.own, nil
 		},
 	}
-	if o.Fingerprint != nil {
+	switch {
+	case o.Fingerprint != nil:
 		n.Fingerprint = func(v *Event[T]) (string, error) { return o.Fingerprint(v.View) }
+	case o.PayloadFingerprint != nil:
+		n.Fingerprint = stream.OfPayload(o.PayloadFingerprint, detailOf[T])
 	}
-	if o.Key != nil {
+	var ofUser func(*Event[T]) (string, error)
+	switch {
+	case o.Key != nil:
+		ofUser = func(v *Event[T]) (string, error) { return o.Key(v.View) }
+	case o.PayloadKey != nil:
+		ofUser = stream.OfPayload(o.PayloadKey, detailOf[T])
+	}
+	if ofUser != nil {
 		n.Key = func(v *Event[T]) (string, error) {
-			key, err := o.Key(v.View)
+			key, err := ofUser(v)
 			return o.keyOfRun(v.e, key), err
 		}
 		return n, nil
@@ -67,6 +78,14 @@ func newNaming[T any](o *Options) (*stream.Naming[*Event[T]], error) {
 		n.Key, n.KeyOfData = func(v *Event[T]) (string, error) { return o.keyOfRun(v.e, key(&v.Detail)), nil }, true
 	}
 	return n, nil
+}
+
+// detailOf returns the bytes that an own Decode gets.
+func detailOf[T any](v *Event[T]) ([]byte, error) {
+	if v.e.detail == "" {
+		return nil, errors.New("detail is missing, want one")
+	}
+	return payload.Text(v.e.detail)
 }
 
 // keyOfRun makes the key of one run of an event: a replay that is to run again has another one.

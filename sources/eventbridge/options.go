@@ -7,6 +7,7 @@ import (
 
 	"github.com/oncekit/oncekit/batch"
 	"github.com/oncekit/oncekit/idempotency"
+	"github.com/oncekit/oncekit/sources/internal/payload"
 	"github.com/oncekit/oncekit/sources/internal/stream"
 )
 
@@ -40,10 +41,21 @@ type Options struct {
 	// only a key of its own recognises.
 	Key func(v View) (string, error)
 
+	// PayloadKey returns the key of an event from the bytes that a Decode gets: the detail's JSON, or, of a detail that is a JSON
+	// string, the string's text. It is for functions that know no source, such as the Key of an expression of package jmespath,
+	// or idempotency.PayloadHash where equal details are the same work. The bytes are a copy, for it to keep and to change. An
+	// error that is idempotency.ErrKeyMissing is the same as no key. Any error counts as one that will not get better, since
+	// the bytes stay what they are. Nil means that there is none. It excludes Key and KeyOf.
+	PayloadKey func(payload []byte) (string, error)
+
 	// Fingerprint returns a fingerprint of what the key stands for, for example DetailSHA256. An event with the key of
 	// another and a different fingerprint fails with idempotency.ErrFingerprintMismatch, instead of passing for the
 	// other. It is stored as it is, so it should be a hash. Nil means none.
 	Fingerprint func(v View) (string, error)
+
+	// PayloadFingerprint is Fingerprint from the bytes that PayloadKey gets, such as idempotency.PayloadHash, to which details of
+	// the same JSON value are the same, or the Fingerprint of an expression of package jmespath. It excludes Fingerprint.
+	PayloadFingerprint func(payload []byte) (string, error)
 
 	// Decode decodes a detail, of which it may keep the bytes, into v, a pointer to the handler's T. It gets the detail's
 	// JSON, or, of a detail that is a JSON string, the string's text. Nil means that a string or []byte has just that, that
@@ -77,8 +89,9 @@ type Options struct {
 var ErrTooOld = errors.New("eventbridge: event is too old")
 
 func (o *Options) validate() error {
-	errs := []error{stream.Validate("eventbridge", &o.Options, o.Idempotency, stream.KeyOptions{
-		Key: o.Key != nil, KeyOf: o.detailKey != nil, Fingerprint: o.Fingerprint != nil,
+	errs := []error{stream.Validate("eventbridge", &o.Options, o.Idempotency, payload.KeyOptions{
+		Key: o.Key != nil, KeyOf: o.detailKey != nil, PayloadKey: o.PayloadKey != nil,
+		Fingerprint: o.Fingerprint != nil, PayloadFingerprint: o.PayloadFingerprint != nil,
 	}, false)}
 	add := func(format string, args ...any) { errs = append(errs, fmt.Errorf("eventbridge: "+format, args...)) }
 	if o.ErrorOn == batch.ErrorOnTotalFailure {

@@ -38,11 +38,18 @@ func newNaming[T any](o *Options) (*stream.Naming[*Record[T]], error) {
 		Decode: decoder.decode, DecodeMayRecover: o.Decode != nil,
 		Own: func(v *Record[T]) (string, error) { return v.r.ownKey() },
 	}
-	if o.Fingerprint != nil {
+	switch {
+	case o.Fingerprint != nil:
 		n.Fingerprint = func(v *Record[T]) (string, error) { return o.Fingerprint(v.View) }
+	case o.PayloadFingerprint != nil:
+		n.Fingerprint = stream.OfPayload(o.PayloadFingerprint, decoder.payload)
 	}
-	if o.Key != nil {
+	switch {
+	case o.Key != nil:
 		n.Key = func(v *Record[T]) (string, error) { return o.Key(v.View) }
+		return n, nil
+	case o.PayloadKey != nil:
+		n.Key = stream.OfPayload(o.PayloadKey, decoder.payload)
 		return n, nil
 	}
 	key, err := payload.Key[T](o.dataKey)

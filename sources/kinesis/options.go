@@ -6,6 +6,7 @@ import (
 
 	"github.com/oncekit/oncekit/batch"
 	"github.com/oncekit/oncekit/idempotency"
+	"github.com/oncekit/oncekit/sources/internal/payload"
 	"github.com/oncekit/oncekit/sources/internal/stream"
 )
 
@@ -50,10 +51,21 @@ type Options struct {
 	// after a lost reply makes a second record in another place, which only a key of its own recognises.
 	Key func(v View) (string, error)
 
+	// PayloadKey returns the key of a record from the bytes that Data are decoded from: those of a record of an aggregate, and
+	// inflated if Gunzip is set, for this function alone. It is for functions that know no source, such as the Key of an
+	// expression of package jmespath, or idempotency.PayloadHash where equal data are the same work. The bytes are a copy, for
+	// it to keep and to change. An error that is idempotency.ErrKeyMissing is the same as no key. Any error counts as one that
+	// will not get better, since the bytes stay what they are. Nil means that there is none. It excludes Key and KeyOf.
+	PayloadKey func(payload []byte) (string, error)
+
 	// Fingerprint returns a fingerprint of what the key stands for, for example DataSHA256. A record with the key of
 	// another and a different fingerprint fails with idempotency.ErrFingerprintMismatch, instead of passing for the
 	// other. It is stored as it is, so it should be a hash. Nil means none.
 	Fingerprint func(v View) (string, error)
+
+	// PayloadFingerprint is Fingerprint from the bytes that PayloadKey gets, such as idempotency.PayloadHash, to which data of
+	// the same JSON value are the same, or the Fingerprint of an expression of package jmespath. It excludes Fingerprint.
+	PayloadFingerprint func(payload []byte) (string, error)
 
 	// Decode decodes data, of which it may keep the bytes, into v, a pointer to the handler's T. Nil means that a string,
 	// []byte or json.RawMessage has the data as they are, and that anything else is decoded as JSON, by the rules of
@@ -83,8 +95,9 @@ type Options struct {
 }
 
 func (o *Options) validate(windows bool) error {
-	errs := []error{stream.Validate("kinesis", &o.Options, o.Idempotency, stream.KeyOptions{
-		Key: o.Key != nil, KeyOf: o.dataKey != nil, Fingerprint: o.Fingerprint != nil,
+	errs := []error{stream.Validate("kinesis", &o.Options, o.Idempotency, payload.KeyOptions{
+		Key: o.Key != nil, KeyOf: o.dataKey != nil, PayloadKey: o.PayloadKey != nil,
+		Fingerprint: o.Fingerprint != nil, PayloadFingerprint: o.PayloadFingerprint != nil,
 	}, windows)}
 	add := func(format string, args ...any) { errs = append(errs, fmt.Errorf("kinesis: "+format, args...)) }
 	if o.MaxInflated < 0 || o.MaxInflated > InflatedLimit {

@@ -35,11 +35,11 @@ func BodySHA256(v View) (string, error) {
 
 // keyFunction returns the function that names messages, or nil for the messageId.
 func keyFunction[T any](o *Options) (func(*Message[T]) (string, error), error) {
-	if o.Key != nil && o.bodyKey != nil {
-		return nil, errors.New("sqs: both KeyOf and Options.Key are set, want one")
-	}
-	if o.Key != nil {
+	switch {
+	case o.Key != nil:
 		return func(m *Message[T]) (string, error) { return o.Key(m.View) }, nil
+	case o.PayloadKey != nil:
+		return func(m *Message[T]) (string, error) { return m.r.ofPayload(o.PayloadKey) }, nil
 	}
 	key, err := payload.Key[T](o.bodyKey)
 	if err != nil {
@@ -64,12 +64,30 @@ func (h *Handler[T]) identify(m *Message[T]) (pipeline.Identity, error) {
 			identity.Key = ""
 		}
 	}
-	if h.options.Fingerprint != nil {
-		if identity.Fingerprint, err = h.options.Fingerprint(m.View); err != nil {
-			return identity, fmt.Errorf("sqs: fingerprint of message %q: %w", m.ID(), err)
-		}
+	switch {
+	case h.options.Fingerprint != nil:
+		identity.Fingerprint, err = h.options.Fingerprint(m.View)
+	case h.options.PayloadFingerprint != nil:
+		identity.Fingerprint, err = m.r.ofPayload(h.options.PayloadFingerprint)
+	default:
+		return identity, nil
+	}
+	if err != nil {
+		return identity, fmt.Errorf("sqs: fingerprint of message %q: %w", m.ID(), err)
 	}
 	return identity, nil
+}
+
+// ofPayload returns what f makes of the bytes that the body is decoded from.
+func (r *record) ofPayload(f func([]byte) (string, error)) (string, error) {
+	data, err := payload.Text(r.body)
+	if err == nil && r.inner != nil {
+		data, err = payload.Text(r.inner.value)
+	}
+	if err != nil {
+		return "", err
+	}
+	return f(data)
 }
 
 // runsUnprotected reports whether a message without a key, as err may say, runs all the same.

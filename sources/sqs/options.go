@@ -6,6 +6,7 @@ import (
 
 	"github.com/oncekit/oncekit/batch"
 	"github.com/oncekit/oncekit/idempotency"
+	"github.com/oncekit/oncekit/sources/internal/payload"
 )
 
 // Options are the options of a Handler. The zero value is a good default, but for Idempotency.
@@ -31,10 +32,21 @@ type Options struct {
 	// SNSMessageID, EventBridgeID and S3ObjectKey take it from what Unwrap opened.
 	Key func(v View) (string, error)
 
+	// PayloadKey returns the key of a message from its payload, which is what Body is decoded from: the body, or what
+	// Unwrap found in it. It is for functions that know no source, such as the Key of an expression of package jmespath, or
+	// idempotency.PayloadHash where equal payloads are the same work. The bytes are a copy, for it to keep and to change. An
+	// error that is idempotency.ErrKeyMissing is the same as no key. Nil means that there is none. It excludes Key and KeyOf.
+	PayloadKey func(payload []byte) (string, error)
+
 	// Fingerprint returns a fingerprint of what the key stands for, for example BodySHA256. A message with the key of
 	// another and a different fingerprint fails with idempotency.ErrFingerprintMismatch, instead of passing for the
 	// other. It is stored as it is, so it should be a hash. Nil means none.
 	Fingerprint func(v View) (string, error)
+
+	// PayloadFingerprint is Fingerprint from the bytes that PayloadKey gets, such as idempotency.PayloadHash, to which
+	// payloads of the same JSON value are the same, or the Fingerprint of an expression of package jmespath. It excludes
+	// Fingerprint.
+	PayloadFingerprint func(payload []byte) (string, error)
 
 	// Decode decodes a body, or what Unwrap found in it, into v, a pointer to the handler's T. It may keep the bytes. Nil
 	// means that a string, []byte or json.RawMessage is the body as it is, and that anything else is decoded as JSON, by
@@ -67,13 +79,15 @@ func (o *Options) validate() error {
 	if err := validateUnwrap(o.Unwrap); err != nil {
 		errs = append(errs, err)
 	}
-	unguarded := func(set bool, name string) {
-		if set && o.Idempotency == nil {
+	keys := payload.KeyOptions{
+		Key: o.Key != nil, KeyOf: o.bodyKey != nil, PayloadKey: o.PayloadKey != nil,
+		Fingerprint: o.Fingerprint != nil, PayloadFingerprint: o.PayloadFingerprint != nil,
+	}
+	errs = append(errs, keys.Validate("sqs")...)
+	if o.Idempotency == nil {
+		for _, name := range keys.Names() {
 			errs = append(errs, fmt.Errorf("sqs: %s is set, but Options.Idempotency is nil, want a guard or neither", name))
 		}
 	}
-	unguarded(o.Key != nil, "Options.Key")
-	unguarded(o.bodyKey != nil, "KeyOf")
-	unguarded(o.Fingerprint != nil, "Options.Fingerprint")
 	return errors.Join(errs...)
 }

@@ -105,15 +105,42 @@ func (n *Naming[R]) name(r R) (identity pipeline.Identity, err error) {
 		}
 	}
 	if err != nil {
-		err = n.final(err, errors.Is(err, idempotency.ErrKeyMissing))
+		err = n.final(err, errors.Is(err, idempotency.ErrKeyMissing) || isOfPayload(err))
 		return pipeline.Identity{}, fmt.Errorf("%s: key of %s %.200q: %w", n.Source, n.Noun, n.ID(r), err)
 	}
 	if n.Fingerprint != nil {
 		if identity.Fingerprint, err = n.Fingerprint(r); err != nil {
+			err = n.final(err, isOfPayload(err))
 			return pipeline.Identity{}, fmt.Errorf("%s: fingerprint of %s %.200q: %w", n.Source, n.Noun, n.ID(r), err)
 		}
 	}
 	return identity, nil
+}
+
+// OfPayload returns a function for Naming that gives f the bytes of a record's payload, which f may keep and change.
+func OfPayload[R any](f func(payload []byte) (string, error), payload func(R) ([]byte, error)) func(R) (string, error) {
+	return func(r R) (string, error) {
+		data, err := payload(r)
+		if err != nil {
+			return "", &payloadError{err}
+		}
+		name, err := f(data)
+		if err != nil {
+			return "", &payloadError{err}
+		}
+		return name, nil
+	}
+}
+
+// payloadError is the error of a function of bytes: it stays one, since the bytes stay what they are.
+type payloadError struct{ err error }
+
+func (e *payloadError) Error() string { return e.err.Error() }
+func (e *payloadError) Unwrap() error { return e.err }
+
+func isOfPayload(err error) bool {
+	_, ok := errors.AsType[*payloadError](err)
+	return ok
 }
 
 // final makes an error that stays one permanent, if that is of use: there is a sink, and nobody counts attempts.

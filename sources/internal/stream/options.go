@@ -6,26 +6,11 @@ import (
 
 	"github.com/oncekit/oncekit/batch"
 	"github.com/oncekit/oncekit/idempotency"
+	"github.com/oncekit/oncekit/sources/internal/payload"
 )
 
-// KeyOptions are the options of a source about keys, by whether they are set.
-type KeyOptions struct{ Key, KeyOf, Fingerprint bool }
-
-func (k KeyOptions) names() []string {
-	var names []string
-	for _, option := range []struct {
-		set  bool
-		name string
-	}{{k.Key, "Options.Key"}, {k.KeyOf, "KeyOf"}, {k.Fingerprint, "Options.Fingerprint"}} {
-		if option.set {
-			names = append(names, option.name)
-		}
-	}
-	return names
-}
-
 // Validate returns what is wrong with the options that all streams have, for a handler of records or of windows.
-func Validate(source string, options *batch.Options, guard *idempotency.Guard, keys KeyOptions, windows bool) error {
+func Validate(source string, options *batch.Options, guard *idempotency.Guard, keys payload.KeyOptions, windows bool) error {
 	errs := []error{options.Validate()}
 	add := func(format string, args ...any) {
 		errs = append(errs, fmt.Errorf(source+": "+format, args...))
@@ -34,10 +19,8 @@ func Validate(source string, options *batch.Options, guard *idempotency.Guard, k
 		add("Options.MaxAttempts is %d, but nobody counts attempts, want a guard with idempotency.Options.CountAttempts, or 0",
 			options.MaxAttempts)
 	}
-	if keys.Key && keys.KeyOf {
-		add("both KeyOf and Options.Key are set, want one")
-	}
-	for _, name := range keys.names() {
+	errs = append(errs, keys.Validate(source)...)
+	for _, name := range keys.Names() {
 		switch {
 		case windows:
 			add("%s is set, want none in a handler of windows: their records have no keys", name)
