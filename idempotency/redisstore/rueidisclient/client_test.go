@@ -1,0 +1,41 @@
+package rueidisclient_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/redis/rueidis"
+	"go.uber.org/goleak"
+
+	"github.com/oncekit/oncekit/idempotency/redisstore"
+	"github.com/oncekit/oncekit/idempotency/redisstore/rueidisclient"
+	"github.com/oncekit/oncekit/internal/redistest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestNewOfNil(t *testing.T) {
+	if c := rueidisclient.New(nil); c != nil {
+		t.Errorf("New(nil) = %v, want nil, which redisstore.New reports", c)
+	}
+}
+
+// TestClosed has a client that sends nothing any more. What the store makes of its replies is tested in package redisstore.
+func TestClosed(t *testing.T) {
+	closed := redistest.Rueidis(t, redistest.InMemory(t))
+	closed.Close()
+	c := rueidisclient.New(closed)
+	command := redisstore.Command{Name: "EVAL", Script: "return {'done'}", Key: "k"}
+	if _, err := c.Do(t.Context(), command); !errors.Is(err, rueidis.ErrClosing) {
+		t.Errorf("Do: error is %v, want %v", err, rueidis.ErrClosing)
+	}
+	replies := c.DoAll(t.Context(), []redisstore.Command{command, command})
+	if len(replies) != 2 {
+		t.Fatalf("%d replies, want 2", len(replies))
+	}
+	for i, r := range replies {
+		if !errors.Is(r.Err, rueidis.ErrClosing) {
+			t.Errorf("reply %d: error is %v, want %v", i, r.Err, rueidis.ErrClosing)
+		}
+	}
+}
