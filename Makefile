@@ -70,6 +70,10 @@ bench-smoke: ## run every benchmark once, so that none rots
 bench: tools ## oncekit beside a hand-written loop and Powertools TypeScript, on one DynamoDB-compatible server
 	@go run ./internal/comparison $(BENCHFLAGS)
 
+.PHONY: model
+model: ## explore the protocol's model with large bounds, and without each rule (2 to 3 min, 2.5 GB)
+	@go run ./docs/model
+
 .PHONY: microbench
 microbench: ## the Go benchmarks: BENCH=regexp COUNT=6 BENCHTIME=1s OUT=bench.txt BASE=earlier.txt
 	@GOMAXPROCS=1 go test -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(COUNT) \
