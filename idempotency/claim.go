@@ -24,7 +24,9 @@ type Claim struct {
 
 	replayed bool
 	data     []byte
+	failed   error // of the store, in spite of which the work runs unprotected: see Options.FailOpen
 	context  claimContext
+	work     work
 }
 
 // Replayed reports whether the work is done already, and must not be done again.
@@ -106,6 +108,9 @@ func (c *Claim) StartBy() time.Time { return c.startBy }
 func (c *Claim) open(ctx context.Context) (EventKind, error) {
 	options := &c.guard.options
 	c.request.Fingerprint = storedFingerprint(c.request.Fingerprint)
+	if options.Disabled {
+		return EventUnprotected, nil
+	}
 	if c.request.Key == "" {
 		if options.MissingKey == MissingKeyRunsUnprotected {
 			return EventUnprotected, nil
@@ -113,10 +118,13 @@ func (c *Claim) open(ctx context.Context) (EventKind, error) {
 		return EventKeyMissing, ErrKeyMissing
 	}
 	c.key = storedKey(c.guard.namespace, c.request.Key, options.HashKeys)
+	if entry, ok := c.guard.cache.get(c.key, c.guard.now); ok {
+		return c.refused(ctx, &entry)
+	}
 	if !c.schedule(ctx) || ctx.Err() != nil {
 		return EventTooLate, c.tooLate(ctx)
 	}
-	c.owner = newOwner()
+	c.owner = c.guard.newOwner()
 	return 0, nil
 }
 
@@ -130,22 +138,25 @@ const (
 )
 
 // answered judges what the store said to the claim.
-func (c *Claim) answered(ctx context.Context, result *ClaimResult, err error) (EventKind, error, back) {
+func (c *Claim) answered(ctx context.Context, result *ClaimResult, err error) (EventKind, back, error) {
 	if err != nil {
 		kind := EventClaimFailed
 		if !c.inTime(ctx) {
 			kind, err = EventTooLate, fmt.Errorf("%w: %w", ErrLeaseTooShort, err)
 		}
 		if errors.Is(err, ErrStoreFull) || errors.Is(err, ErrStoreUnusable) {
-			return kind, fmt.Errorf("idempotency: claim of %q: %w", c.name(), err), backNot
+			return kind, backNot, fmt.Errorf("idempotency: claim of %q: %w", c.name(), err)
 		}
 		// The claim may have been made. It is released, so that a redelivery need not wait for the end of its lease. If
 		// the release arrives first, the lease ends it.
-		return kind, fmt.Errorf("idempotency: claim of %q is undecided: %w", c.name(), err), backQuietly
+		return kind, backQuietly, fmt.Errorf("idempotency: claim of %q is undecided: %w", c.name(), err)
 	}
 	if !result.Claimed {
-		kind, err := c.refused(&result.Entry)
-		return kind, err, backNot
+		kind, err := c.refused(ctx, &result.Entry)
+		if kind == EventReplayed {
+			c.guard.cache.put(c.key, &result.Entry)
+		}
+		return kind, backNot, err
 	}
 	if c.guard.options.CountAttempts {
 		c.attempt = result.Entry.Attempts
@@ -153,22 +164,27 @@ func (c *Claim) answered(ctx context.Context, result *ClaimResult, err error) (E
 	if !c.inTime(ctx) {
 		// The reply took so long that the batch's time, or the lease, is over. Work begun now would run into the next
 		// owner's.
-		return EventTooLate, c.tooLate(ctx), backTold
+		return EventTooLate, backTold, c.tooLate(ctx)
 	}
 	if result.TookOver {
-		return EventTakenOver, nil, backNot
+		return EventTakenOver, backNot, nil
 	}
-	return EventClaimed, nil, backNot
+	return EventClaimed, backNot, nil
 }
 
 // claim asks the store for the key. Where ctx has no end of its own it waits no longer than the work could last.
 func (c *Claim) claim(ctx context.Context) (ClaimResult, error) {
-	if _, ok := ctx.Deadline(); !ok {
-		limited, cancel := context.WithDeadline(ctx, c.deadline)
-		defer cancel()
-		ctx = limited
-	}
+	ctx, cancel := limit(ctx, c.deadline)
+	defer cancel()
 	return c.guard.store.Claim(ctx, c.claimRequest())
+}
+
+// limit returns ctx, but ends it at end if it has no end of its own: no call of the store takes longer than the work could.
+func limit(ctx context.Context, end time.Time) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return ctx, func() {}
+	}
+	return context.WithDeadline(ctx, end)
 }
 
 func (c *Claim) claimRequest() ClaimRequest {
@@ -222,13 +238,14 @@ func ceilSecond(t time.Time) time.Time {
 }
 
 // refused decides what the entry means that stands in the way of the claim.
-func (c *Claim) refused(entry *Entry) (EventKind, error) {
+func (c *Claim) refused(ctx context.Context, entry *Entry) (EventKind, error) {
 	if entry.Fingerprint != "" && c.request.Fingerprint != "" && entry.Fingerprint != c.request.Fingerprint {
 		return EventMismatch, fmt.Errorf("%w: %q", ErrFingerprintMismatch, c.name())
 	}
 	switch entry.Status {
 	case Completed:
 		c.replayed, c.data = true, entry.Data
+		c.guard.foreign(ctx, c, entry.Owner)
 		return EventReplayed, nil
 	case InProgress:
 		// Both limits are strict, the one in milliseconds, the other in seconds.
@@ -253,6 +270,10 @@ func (c *Claim) refused(entry *Entry) (EventKind, error) {
 // ErrClaimLost if the claim is someone else's by now, so that the work may be done twice; any other error if it is open
 // whether the completion was stored. In no case may the claim be released then.
 //
+// If the work has collected writes in a transaction, see TransactionFrom, they are stored with the completion. Then it
+// returns an error as well if the work is not done, or may not be: ErrTransactionCancelled, in which case it has released
+// the claim, and ErrTransactionUndecided.
+//
 // The context is one of Detach's, or another that outlives the work's.
 func (c *Claim) Complete(ctx context.Context, data []byte) error {
 	return c.complete(ctx, EventCompleted, data, nil)
@@ -263,10 +284,15 @@ func (c *Claim) complete(ctx context.Context, succeeded EventKind, data []byte, 
 	if c.key == "" {
 		return nil
 	}
+	t := c.work.end()
+	if t != nil && succeeded == EventCompleted {
+		return c.settle(ctx, succeeded, func() error { return c.commit(ctx, t, data, notStored) })
+	}
 	request := c.completeRequest(data)
-	return c.settle(ctx, completion, succeeded, func() error {
+	return c.trySettle(ctx, completion, succeeded, func() error {
 		err := c.guard.store.Complete(ctx, request)
 		if err == nil {
+			c.remember(&request)
 			err = notStored
 		}
 		return err
@@ -302,7 +328,8 @@ func (c *Claim) settleRelease(ctx context.Context, released EventKind) error {
 	if c.key == "" {
 		return nil
 	}
-	return c.settle(ctx, release, released, func() error { return c.release(ctx, released == EventUnstarted) })
+	_ = c.work.end()
+	return c.trySettle(ctx, release, released, func() error { return c.release(ctx, released == EventUnstarted) })
 }
 
 func (c *Claim) release(ctx context.Context, unstarted bool) error {
@@ -326,55 +353,4 @@ func (c *Claim) giveBack(ctx context.Context) error {
 		return fmt.Errorf("idempotency: release of %q: %w", c.name(), err)
 	}
 	return nil
-}
-
-// settle does what settles the claim, a completion or release, and tells the hooks what became of it. If it succeeds, that
-// is an event of the kind succeeded.
-func (c *Claim) settle(ctx context.Context, what string, succeeded EventKind, f func() error) error {
-	if len(c.guard.options.Hooks) == 0 {
-		return c.try(ctx, what, f)
-	}
-	err := errStorePanicked
-	defer func() { c.tell(ctx, settleEvent(succeeded, err), err) }()
-	err = c.try(ctx, what, f)
-	return err
-}
-
-// try calls f up to three times, within a fraction of a second: a store's own client has retried by then, and the batch
-// has to answer.
-func (c *Claim) try(ctx context.Context, what string, f func() error) error {
-	var err error
-	for try := range settleTries {
-		if try > 0 && !sleep(ctx, settleBackoff<<try) {
-			break
-		}
-		if err = f(); settled(err) {
-			break
-		}
-	}
-	return c.settleError(what, err)
-}
-
-// What settles a claim, for errors.
-const (
-	completion = "completion"
-	release    = "release"
-)
-
-const (
-	settleTries   = 3
-	settleBackoff = 50 * time.Millisecond // before the first further try it is twice that
-)
-
-// settled reports whether another try would change nothing.
-func settled(err error) bool {
-	return err == nil || errors.Is(err, ErrClaimLost) || errors.Is(err, ErrAlreadyCompleted) ||
-		errors.Is(err, ErrResultNotStored) || errors.Is(err, ErrStoreUnusable)
-}
-
-func (c *Claim) settleError(what string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("idempotency: %s of %q: %w", what, c.name(), err)
 }

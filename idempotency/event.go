@@ -20,11 +20,13 @@ const (
 	// EventTakenOver is EventClaimed for a key whose last claim was neither completed nor released before its lease
 	// ended: a worker crashed, or was too slow. Its work may have been done in part, or in full.
 	EventTakenOver
-	// EventUnprotected: the work has no key, and begins without a claim, as Options.MissingKey wants. How it ends is not
-	// told.
+	// EventUnprotected: the work begins without a claim, since it has no key and Options.MissingKey wants that, since the
+	// guard is disabled, see Options.Disabled, or since Options.FailOpen wants that where the store fails: Err says how
+	// then, and is nil otherwise. How the work ends is not told.
 	EventUnprotected
 	// EventReplayed: the work is done already, and does not run. It is told before the stored result is decoded, and also
-	// where that fails, or there is none, or WrapOptions.Replayed returns an error.
+	// where that fails, or there is none, or WrapOptions.Replayed returns an error. Event.Owner is empty where
+	// Options.LocalCache has saved the call of the store.
 	EventReplayed
 	// EventInProgress: another worker holds the key. Err is an *InProgressError. Work that waits for the key looks at it
 	// again and again, and each look is an event of its own: see Event.Poll.
@@ -48,11 +50,15 @@ const (
 	// EventResultNotStored: the work is done and recorded as done, but without its result. Err is ErrResultNotStored.
 	EventResultNotStored
 	// EventUnrecorded: the work is done, but the store did not say that it has recorded it. It may be done again after
-	// the lease.
+	// the lease. If Err is ErrTransactionUndecided, what it has collected in a transaction may not be stored either.
 	EventUnrecorded
 	// EventLost: the work is done, but the claim was someone else's by then, or gone: it may have been done twice. Err is
 	// ErrClaimLost.
 	EventLost
+	// EventCancelled: the work has returned, but the transaction that was to store what it had collected, and that it is
+	// done, was cancelled. Nothing of it was applied, and its key is free again, unless Err, which matches
+	// ErrTransactionCancelled, tells of a release that failed as well.
+	EventCancelled
 	// EventReleased: the work has failed, and its key is free again.
 	EventReleased
 	// EventGivenUp: the work has failed for good, and was put elsewhere, such as into a dead-letter queue: see
@@ -69,7 +75,7 @@ var eventNames = [...]string{
 	EventClaimed: "claimed", EventTakenOver: "taken over", EventUnprotected: "unprotected", EventReplayed: "replayed",
 	EventInProgress: "in progress", EventMismatch: "mismatch", EventTooLate: "too late", EventClaimFailed: "claim failed",
 	EventKeyMissing: "key missing", EventRenewed: "renewed", EventCompleted: "completed", EventResultNotStored: "result not stored",
-	EventUnrecorded: "unrecorded", EventLost: "lost", EventReleased: "released", EventGivenUp: "given up", EventUnstarted: "unstarted",
+	EventUnrecorded: "unrecorded", EventLost: "lost", EventCancelled: "cancelled", EventReleased: "released", EventGivenUp: "given up", EventUnstarted: "unstarted",
 	EventReleaseFailed: "release failed",
 }
 
@@ -97,7 +103,8 @@ type Event struct {
 	// those of EventInProgress with Poll 0, less those of the other kinds up to EventKeyMissing with Poll above 0, are
 	// the work that gave up waiting, and that which still waits.
 	Poll int
-	// Err is the error that the call returned, or that Do has logged. It is nil where nothing went wrong.
+	// Err is the error that the call returned, or that Do has logged, or that work runs in spite of. It is nil where nothing
+	// went wrong.
 	Err error
 }
 
@@ -137,6 +144,9 @@ func (c *Claim) tell(ctx context.Context, kind EventKind, err error) {
 		return
 	}
 	ctx = context.WithValue(ctx, insideHook{c.guard}, true)
+	if kind == EventUnprotected {
+		err = c.failed
+	}
 	e := Event{
 		Kind: kind, Namespace: c.guard.namespace, Key: c.name(), Owner: c.owner,
 		Attempt: c.attempt, Poll: c.request.Poll, Err: err,
@@ -162,6 +172,8 @@ func settleEvent(succeeded EventKind, err error) EventKind {
 		return succeeded
 	case succeeded != EventCompleted:
 		return EventReleaseFailed
+	case errors.Is(err, ErrTransactionCancelled):
+		return EventCancelled
 	case errors.Is(err, ErrResultNotStored):
 		return EventResultNotStored
 	case errors.Is(err, ErrClaimLost):

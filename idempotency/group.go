@@ -3,13 +3,15 @@ package idempotency
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 )
 
 // BulkSizes returns how many requests calls of the guard's store take best, and false if it gains nothing from calls for
 // many: then ClaimAll and its like are no better than one call after the other.
 func (g *Guard) BulkSizes() (BulkSizes, bool) {
-	if g.bulk == nil {
+	if g.bulk == nil || g.options.Disabled {
 		return BulkSizes{}, false
 	}
 	return g.bulk.BulkSizes(), true
@@ -80,19 +82,15 @@ func (group *claimGroup) claim(ctx context.Context) {
 			group.giveBack(ctx, asked)
 		}
 	}()
-	limited := ctx
-	if _, ok := ctx.Deadline(); !ok {
-		var cancel context.CancelFunc
-		limited, cancel = context.WithDeadline(ctx, end)
-		defer cancel()
-	}
+	limited, cancel := limit(ctx, end)
+	defer cancel()
 	answers := group.guard.bulkClaim(limited, requests)
 	answered = true
 
 	var quietly, told []int
 	for k, i := range asked {
 		var back back
-		group.kinds[i], group.errs[i], back = group.claims[i].answered(ctx, &answers[k].ClaimResult, answers[k].Err)
+		group.kinds[i], back, group.errs[i] = group.claims[i].answered(ctx, &answers[k].ClaimResult, answers[k].Err)
 		switch back {
 		case backQuietly:
 			quietly = append(quietly, i)
@@ -104,6 +102,9 @@ func (group *claimGroup) claim(ctx context.Context) {
 	for k, err := range group.giveBack(ctx, told) {
 		i := told[k]
 		group.errs[i] = errors.Join(group.errs[i], err)
+	}
+	for _, i := range asked {
+		group.kinds[i], group.errs[i] = group.claims[i].failOpen(ctx, group.kinds[i], group.errs[i])
 	}
 }
 
@@ -184,7 +185,8 @@ func (e Ending) event() EventKind {
 }
 
 // SettleAll ends many claims, in as few calls of the store as it can make: each of claims as the Ending at its place
-// says. The errors are those of Claim's methods.
+// says. The errors are those of Claim's methods. A claim whose work has collected a transaction is completed by a call of its
+// own.
 func (g *Guard) SettleAll(ctx context.Context, claims []*Claim, endings []Ending) []error {
 	errs := make([]error, len(claims))
 	told := len(g.options.Hooks) > 0
@@ -202,22 +204,33 @@ func (g *Guard) SettleAll(ctx context.Context, claims []*Claim, endings []Ending
 			}
 		}()
 	}
-	var completes, releases []int
+	var completes, releases, commits []int
+	var transactions []Transaction
 	for i, c := range claims {
+		t := c.work.end()
 		switch {
 		case c.key == "":
+		case t != nil && endings[i] == EndComplete:
+			commits, transactions = append(commits, i), append(transactions, t)
 		case endings[i].completes():
 			completes = append(completes, i)
 		default:
 			releases = append(releases, i)
 		}
 	}
+	g.commitAll(ctx, claims, commits, transactions, errs)
 	g.tryAll(ctx, completion, claims, completes, errs, func(open []int) []error {
 		requests := make([]CompleteRequest, len(open))
 		for k, i := range open {
 			requests[k] = claims[i].completeRequest(nil)
 		}
-		return g.bulkComplete(ctx, requests)
+		errs := g.bulkComplete(ctx, requests)
+		for k, i := range open {
+			if errs[k] == nil {
+				claims[i].remember(&requests[k])
+			}
+		}
+		return errs
 	})
 	g.tryAll(ctx, release, claims, releases, errs, func(open []int) []error {
 		requests := make([]ReleaseRequest, len(open))
@@ -246,53 +259,14 @@ func (g *Guard) tryAll(ctx context.Context, what string, claims []*Claim, open [
 	}
 }
 
-// RenewAll exchanges claims whose work was not begun yet for new ones with as much time as a claim made now. If it
-// returns an error for one, its work must not begin: ErrClaimLost if it is someone else's by now, and otherwise it was
-// released, as far as the store can be reached.
-func (g *Guard) RenewAll(ctx context.Context, claims []*Claim) []error {
-	errs := make([]error, len(claims))
-	requests := make([]RenewRequest, len(claims))
-	renewed := make([]Claim, len(claims))
-	for i, c := range claims {
-		renewed[i] = *c
-		renewed[i].schedule(ctx)
-		renewed[i].owner = newOwner()
-		requests[i] = RenewRequest{
-			Key: c.key, Owner: c.owner, NewOwner: renewed[i].owner,
-			Now: renewed[i].claimed, Lease: renewed[i].lease, Expiry: renewed[i].claimExpiry(),
-		}
-	}
-	for i, err := range g.bulkRenew(ctx, requests) {
-		c, r := claims[i], &renewed[i]
-		switch {
-		case err == nil && r.inTime(ctx):
-			c.owner, c.claimed, c.lease = r.owner, r.claimed, r.lease
-			c.startBy, c.deadline, c.end = r.startBy, r.deadline, r.end
-			c.tell(ctx, EventRenewed, nil)
-			continue
-		case err == nil:
-			err = r.tooLate(ctx)
-		default:
-			err = c.settleError("renewal", err)
-		}
-		// The claim may be the old one or the new one. What is released twice is released.
-		errs[i] = err
-		kind := EventUnstarted
-		if !errors.Is(err, ErrClaimLost) {
-			err = errors.Join(c.giveBack(ctx), r.giveBack(ctx))
-		}
-		if err != nil {
-			kind = EventReleaseFailed
-		}
-		c.tell(ctx, kind, errs[i])
-	}
-	return errs
-}
-
 // bulkClaim asks a store that takes one request a time one after the other, as its callers have no more to gain.
 func (g *Guard) bulkClaim(ctx context.Context, requests []ClaimRequest) []ClaimAnswer {
 	if g.bulk != nil && len(requests) > 1 {
-		return g.bulk.ClaimAll(ctx, requests)
+		answers := g.bulk.ClaimAll(ctx, requests)
+		if err := oneEach(len(answers), len(requests)); err != nil {
+			return slices.Repeat([]ClaimAnswer{{Err: err}}, len(requests))
+		}
+		return answers
 	}
 	answers := make([]ClaimAnswer, len(requests))
 	for i, r := range requests {
@@ -303,21 +277,21 @@ func (g *Guard) bulkClaim(ctx context.Context, requests []ClaimRequest) []ClaimA
 
 func (g *Guard) bulkComplete(ctx context.Context, requests []CompleteRequest) []error {
 	if g.bulk != nil && len(requests) > 1 {
-		return g.bulk.CompleteAll(ctx, requests)
+		return checked(g.bulk.CompleteAll(ctx, requests), len(requests))
 	}
 	return each(requests, func(r CompleteRequest) error { return g.store.Complete(ctx, r) })
 }
 
 func (g *Guard) bulkRelease(ctx context.Context, requests []ReleaseRequest) []error {
 	if g.bulk != nil && len(requests) > 1 {
-		return g.bulk.ReleaseAll(ctx, requests)
+		return checked(g.bulk.ReleaseAll(ctx, requests), len(requests))
 	}
 	return each(requests, func(r ReleaseRequest) error { return g.store.Release(ctx, r) })
 }
 
 func (g *Guard) bulkRenew(ctx context.Context, requests []RenewRequest) []error {
 	if g.bulk != nil && len(requests) > 1 {
-		return g.bulk.RenewAll(ctx, requests)
+		return checked(g.bulk.RenewAll(ctx, requests), len(requests))
 	}
 	return each(requests, func(r RenewRequest) error { return g.store.Renew(ctx, r) })
 }
@@ -326,6 +300,22 @@ func each[R any](requests []R, f func(R) error) []error {
 	errs := make([]error, len(requests))
 	for i, r := range requests {
 		errs[i] = f(r)
+	}
+	return errs
+}
+
+// oneEach is the error of a store that has not answered each of the requests. Which of them it has answered is open then,
+// and none may be taken for done.
+func oneEach(answers, requests int) error {
+	if answers == requests {
+		return nil
+	}
+	return fmt.Errorf("idempotency: store gave %d answers to %d requests, want one for each", answers, requests)
+}
+
+func checked(errs []error, requests int) []error {
+	if err := oneEach(len(errs), requests); err != nil {
+		return slices.Repeat([]error{err}, requests)
 	}
 	return errs
 }

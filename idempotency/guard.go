@@ -4,15 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 )
 
 // Guard lets one caller at a time do the work of a key, and nobody once it is done. It is safe for concurrent use, and
-// holds no state of its own: all that it knows is in its Store.
+// holds no state of its own: all that it knows is in its Store, and where Options.LocalCache asks for that, a copy of what
+// cannot change any more.
 type Guard struct {
 	namespace string
 	store     Store
@@ -20,6 +23,12 @@ type Guard struct {
 	options   Options
 	now       func() time.Time
 	skew      time.Duration
+	cache     *cache // nil: none
+
+	function string // the Lambda function's name, "" elsewhere
+
+	openWarning    sync.Once // that work runs unprotected
+	foreignWarning sync.Once // that another function's work is replayed
 }
 
 // New returns a Guard whose keys live in the namespace of the store. The namespace is part of every stored key and is
@@ -34,16 +43,23 @@ func New(namespace string, store Store, optFns ...func(*Options)) (*Guard, error
 			fn(&options)
 		}
 	}
-	if err := errors.Join(validateNamespace(namespace), validateStore(store), options.validate()); err != nil {
+	disabledBy, err := options.disabledBy()
+	if err := errors.Join(validateNamespace(namespace), validateStore(store), options.validate(), err); err != nil {
 		return nil, err
 	}
-	g := &Guard{namespace: namespace, store: store, options: options, now: options.Clock}
+	if disabledBy != "" {
+		options.disable(disabledBy)
+	}
+	g := &Guard{namespace: namespace, store: store, options: options, function: os.Getenv(functionVariable), now: options.Clock}
 	if g.now == nil {
 		g.now = time.Now
 	}
 	g.options.Hooks = slices.Clone(g.options.Hooks)
 	if bulk, ok := Bulk(store); ok {
 		g.bulk = bulk
+	}
+	if options.LocalCache > 0 && !options.Disabled {
+		g.cache = newCache(options.LocalCache)
 	}
 	g.skew = DefaultSkew
 	if options.Skew != 0 {
@@ -73,7 +89,8 @@ func validateStore(store Store) error {
 	return nil
 }
 
-// Options returns the options the guard was made with. They are a copy.
+// Options returns the options the guard was made with. They are a copy. Where an environment variable has disabled the
+// guard, they say so: Disabled is true, and MissingKey is MissingKeyRunsUnprotected.
 func (g *Guard) Options() Options {
 	options := g.options
 	options.Hooks = slices.Clone(options.Hooks)
@@ -153,14 +170,14 @@ func (g *Guard) claim(ctx context.Context, c *Claim) (EventKind, error) {
 	}()
 	result, err := c.claim(ctx)
 	answered = true
-	kind, err, back := c.answered(ctx, &result, err)
+	kind, back, err := c.answered(ctx, &result, err)
 	switch back {
 	case backQuietly:
 		_ = c.giveBack(ctx) // best effort: the claim's own error says what is wrong with the store
 	case backTold:
 		err = errors.Join(err, c.giveBack(ctx))
 	}
-	return kind, err
+	return c.failOpen(ctx, kind, err)
 }
 
 // await is Claim, but waits up to Options.Wait for a key that is held elsewhere. The last look is at the end of that.

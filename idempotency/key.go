@@ -1,7 +1,6 @@
 package idempotency
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
@@ -58,7 +57,3 @@ func storedFingerprint(fingerprint string) string {
 	}
 	return fingerprint
 }
-
-// newOwner returns a token that nobody can guess, fresh for every claim: a token shared by two claims would let one
-// complete the other.
-func newOwner() string { return rand.Text() }

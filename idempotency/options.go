@@ -41,6 +41,19 @@ const (
 	AskFirstAlways
 )
 
+// HeldElsewhere says what becomes of a record whose key another worker holds.
+type HeldElsewhere uint8
+
+const (
+	// HeldElsewhereFails: it is told as failed, so that it comes back. This is the default.
+	HeldElsewhereFails HeldElsewhere = iota
+	// HeldElsewhereDrops: it is told as done, with the outcome batch.Ignored, and does not come back. It loses work. The
+	// holder may be an earlier delivery of the very record, whose process has crashed: until its lease ends, the next
+	// delivery is dropped, and nobody does the work. The same goes for a holder that fails after that, unless its own
+	// record comes back. Where records are kept in order, those behind it run while the holder is still at work.
+	HeldElsewhereDrops
+)
+
 // Options are the options of a Guard. The zero value is a good default.
 type Options struct {
 	// Expiry is how long a key lives after its completion. 0 means the source's default, which outlives the source's
@@ -64,6 +77,11 @@ type Options struct {
 	// 100 milliseconds, later ones up to two seconds apart.
 	Wait time.Duration
 
+	// HeldElsewhere says what becomes of a record whose key another worker still holds after Wait. With HeldElsewhereDrops a
+	// Wait of 0 means not at all, for every source. It is for the sources: Do and Wrap return ErrInProgress in any case,
+	// since their caller waits for a result, and there is none.
+	HeldElsewhere HeldElsewhere
+
 	// MissingKey says what to do with work that has no key.
 	MissingKey MissingKey
 
@@ -72,7 +90,8 @@ type Options struct {
 	AskFirst AskFirst
 
 	// HashKeys stores SHA-256 hashes of keys instead of the keys, for keys that are personal data. Errors and log lines
-	// show the hash too.
+	// show the hash too. There is no other algorithm to choose: two keys with one hash would be one, and SHA-256 is the
+	// shortest that nobody can make collide. What other tools store is made by package powertools. Default false.
 	HashKeys bool
 
 	// CountAttempts makes the store count how often work was started under a key. A claim that fails then keeps its
@@ -83,6 +102,33 @@ type Options struct {
 	// as done, since failing repeats it for certain.
 	FailUnrecorded bool
 
+	// FailOpen lets work run unprotected where the store cannot decide its claim: it fails, is unusable or full. By default
+	// such work fails and comes back, which is safe. With FailOpen the work of every record that comes while the store is
+	// down is done as often as the record is delivered, at the same time too, and is not recorded as done; a transaction
+	// cannot be stored with it, so that work which collects in one fails. It changes nothing for work whose key is held
+	// elsewhere or was used with another payload, for which no time is left, or whose claim was made and then lost. Hooks
+	// are told with EventUnprotected; a line is logged once. Streams are then as they are without a guard, one record at a
+	// time up to the first failure. Default false.
+	FailOpen bool
+
+	// LocalCache is how many completed keys the guard keeps in memory, those used last, so that their replay costs no call
+	// of the store. 0 means none. Powertools keeps 256 where it is asked to. A key is kept with its result, if that is no
+	// more than 16 KiB, until it expires, and is checked for the fingerprint. What happens to a key in the store meanwhile,
+	// such as its deletion by hand, shows only when it has left memory. It is of use only where one process sees a key
+	// again, and each process of a function has its own.
+	LocalCache int
+
+	// Disabled lets all work run unprotected, without a call of the store, as if there were no guard: for tests and local
+	// runs. The environment variables DisabledVariable and PowertoolsDisabledVariable do the same where one of them has a
+	// value that strconv.ParseBool takes for true; any value that is empty or false changes nothing, and one that is neither
+	// is an error of New. They are read by New. A warning is logged once a process. Sources still compute keys, so that a record which fails
+	// for that fails here too. A transaction, which is part of a
+	// completion, is an error then. Default false.
+	Disabled bool
+
+	// Results say how the results of Do and Wrap are kept where they are large. Batches store none.
+	Results ResultOptions
+
 	// Hooks are told of all that happens to keys, in this order, and cost nothing where there are none. None is nil.
 	Hooks []Hook
 
@@ -90,7 +136,7 @@ type Options struct {
 	Clock func() time.Time
 
 	// Logger gets a line where something is lost that no returned error tells: a completion that was not stored, a
-	// result that cannot be replayed, a hook that panicked. Nil means slog.Default().
+	// result that cannot be replayed, a hook that panicked, protection. Nil means slog.Default().
 	Logger *slog.Logger
 }
 
@@ -107,7 +153,12 @@ func (o *Options) validate() error {
 	check(o.Expiry < time.Second || o.Expiry >= o.Lease, "Expiry", o.Expiry,
 		fmt.Sprintf("no less than Options.Lease, which is %v", o.Lease))
 	check(o.MissingKey <= MissingKeyRunsUnprotected, "MissingKey", o.MissingKey, "one of the MissingKey constants")
+	check(o.HeldElsewhere <= HeldElsewhereDrops, "HeldElsewhere", o.HeldElsewhere, "one of the HeldElsewhere constants")
+	check(o.LocalCache >= 0, "LocalCache", o.LocalCache, "0 (for none) or more")
 	check(o.AskFirst <= AskFirstAlways, "AskFirst", o.AskFirst, "one of the AskFirst constants")
+	if err := o.Results.validate(); err != nil {
+		errs = append(errs, err)
+	}
 	for i, hook := range o.Hooks {
 		got := any(hook)
 		if v := reflect.ValueOf(hook); (v.Kind() == reflect.Pointer || v.Kind() == reflect.Func) && v.IsNil() {

@@ -39,6 +39,9 @@ func TestOptionsLimits(t *testing.T) {
 		{"no skew, no wait", options{Skew: -1, Wait: -1}, nil},
 		{"runs unprotected", options{MissingKey: idempotency.MissingKeyRunsUnprotected}, nil},
 		{"unknown choice", options{MissingKey: 2}, []string{"Options.MissingKey is 2, want one of the MissingKey constants"}},
+		{"unknown policy", options{HeldElsewhere: 2}, []string{"Options.HeldElsewhere is 2, want one of the HeldElsewhere constants"}},
+		{"drops", options{HeldElsewhere: idempotency.HeldElsewhereDrops}, nil},
+		{"negative cache", options{LocalCache: -1}, []string{"Options.LocalCache is -1, want 0 (for none) or more"}},
 		{"everything", options{Expiry: -1, Lease: 1, MissingKey: 255}, []string{
 			"Options.Expiry is -1ns, want 0 (for the default) or at least 1s",
 			"Options.Lease is 1ns, want 0 (for the default) or at least 10ms",

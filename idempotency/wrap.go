@@ -16,9 +16,15 @@ type WrapOptions[In, Out any] struct {
 	// error is returned as it is, and the function does not run. Nil means no fingerprints.
 	Fingerprint func(In) (string, error)
 
+	// Load gets the output of work which is done, but whose output is not stored: it was too large, had no JSON, or is gone
+	// from where it was kept. It reads the output from where the work has left it. It is called in place of a replay that
+	// would return a *ResultNotStoredError; its error is returned as it is, beside its output. That an output is not stored
+	// is then not logged. Nil means that the error is returned.
+	Load func(context.Context, In) (Out, error)
+
 	// Replayed gets an output that is replayed, and returns what the caller gets in its place: a response with another
 	// status, a URL that is signed anew. What is stored stays as it is. It is not called where an output should be stored
-	// and is not; with Out struct{}, of which nothing is stored, it is called with struct{}{}. Its error is returned as it
+	// and is not, unless Load has got it; with Out struct{}, of which nothing is stored, it is called with struct{}{}. Its error is returned as it
 	// is, beside its output. Nil means that the output is returned as it was stored.
 	Replayed func(context.Context, Out) (Out, error)
 }
@@ -56,7 +62,7 @@ func Wrap[In, Out any](g *Guard, key func(In) (string, error), fn func(context.C
 		}
 	}
 	// Copies, so that a pointer kept by an option function changes nothing.
-	fingerprint, replayed := options.Fingerprint, options.Replayed
+	fingerprint, load, replayed := options.Fingerprint, options.Load, options.Replayed
 	return func(ctx context.Context, in In) (Out, error) {
 		var (
 			r    Request
@@ -71,7 +77,11 @@ func Wrap[In, Out any](g *Guard, key func(In) (string, error), fn func(context.C
 				return zero, err
 			}
 		}
-		result, err := do(ctx, g, r, func(ctx context.Context) (Out, error) { return fn(ctx, in) })
+		var loadOutput func(context.Context) (Out, error)
+		if load != nil {
+			loadOutput = func(ctx context.Context) (Out, error) { return load(ctx, in) }
+		}
+		result, err := do(ctx, g, r, func(ctx context.Context) (Out, error) { return fn(ctx, in) }, loadOutput)
 		if err == nil && result.Replayed && replayed != nil {
 			return replayed(ctx, result.Value)
 		}

@@ -22,11 +22,15 @@ import (
 type fake struct {
 	dynamostore.Client // nil: its other methods must not be called
 	put                func(context.Context) error
+	table              *string // the table of the last PutItem, if it is not nil
 }
 
 func (f *fake) PutItem(
-	ctx context.Context, _ *dynamodb.PutItemInput, _ ...func(*dynamodb.Options),
+	ctx context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options),
 ) (*dynamodb.PutItemOutput, error) {
+	if f.table != nil {
+		*f.table = *in.TableName
+	}
 	if err := f.put(ctx); err != nil {
 		return nil, err
 	}

@@ -19,8 +19,16 @@ func (s *Store) Claim(ctx context.Context, r idempotency.ClaimRequest) (idempote
 	if s.err != nil {
 		return idempotency.ClaimResult{}, s.err
 	}
+	if r.CountAttempts {
+		s.bulk.counted.Store(true)
+	}
+	if r.AskFirst {
+		if result, decided := s.ask(ctx, r); decided {
+			return result, nil
+		}
+	}
 	write, operation := s.put, "PutItem"
-	if r.CountAttempts || s.partition != nil {
+	if r.CountAttempts || s.options.sorted() {
 		// A put to a table that has no such sort key would take it for any other attribute, and make one item of all
 		// keys. An update is refused.
 		write, operation = s.updateItem, "UpdateItem"
@@ -62,7 +70,7 @@ func (s *Store) put(ctx context.Context, r idempotency.ClaimRequest) (idempotenc
 		":completed":  completed,
 		":inProgress": inProgress,
 		":now":        seconds(r.Now),
-		":free":       number(leaseLimit(r)),
+		":free":       s.freeLease(r),
 	})
 }
 
@@ -71,7 +79,7 @@ func (s *Store) fresh(ctx context.Context, r idempotency.ClaimRequest) (idempote
 	return s.putItem(ctx, r, &s.statements.fresh, map[string]types.AttributeValue{
 		":inProgress": inProgress,
 		":now":        seconds(r.Now),
-		":free":       number(leaseLimit(r)),
+		":free":       s.freeLease(r),
 	})
 }
 
@@ -81,7 +89,7 @@ func (s *Store) putItem(
 	item := s.key(r.Key)
 	item[s.options.StatusAttribute] = inProgress
 	item[s.options.OwnerAttribute] = text(r.Owner)
-	item[s.options.LeaseAttribute] = milliseconds(r.Lease)
+	item[s.options.LeaseAttribute] = s.lease(r.Lease)
 	item[s.options.ExpiryAttribute] = seconds(r.Expiry)
 	if r.Fingerprint != "" {
 		item[s.options.FingerprintAttribute] = text(r.Fingerprint)
@@ -114,9 +122,9 @@ func (s *Store) updateItem(ctx context.Context, r idempotency.ClaimRequest) (ide
 		":completed":  completed,
 		":inProgress": inProgress,
 		":now":        seconds(r.Now),
-		":free":       number(leaseLimit(r)),
+		":free":       s.freeLease(r),
 		":owner":      text(r.Owner),
-		":lease":      milliseconds(r.Lease),
+		":lease":      s.lease(r.Lease),
 		":expiry":     seconds(r.Expiry),
 	}
 	if r.CountAttempts {
@@ -155,13 +163,18 @@ func (s *Store) claimed(
 		Claimed: true,
 		// A claim that was released has its lease at the epoch. Nothing was taken from anyone then.
 		TookOver: read.text(s.options.StatusAttribute) == inProgress.Value && read.number(s.options.LeaseAttribute) != 0,
-		Entry: idempotency.Entry{
-			Status:      idempotency.InProgress,
-			Owner:       r.Owner,
-			Fingerprint: r.Fingerprint,
-			Lease:       time.UnixMilli(r.Lease.UnixMilli()).UTC(),
-			Expiry:      time.Unix(r.Expiry.Unix(), 0).UTC(),
-			Attempts:    attempts,
-		},
+		Entry:    s.claimEntry(&r, attempts),
+	}
+}
+
+// claimEntry returns the entry that a granted claim leaves.
+func (s *Store) claimEntry(r *idempotency.ClaimRequest, attempts int) idempotency.Entry {
+	return idempotency.Entry{
+		Status:      idempotency.InProgress,
+		Owner:       r.Owner,
+		Fingerprint: r.Fingerprint,
+		Lease:       s.options.storedLease(r.Lease),
+		Expiry:      time.Unix(r.Expiry.Unix(), 0).UTC(),
+		Attempts:    attempts,
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -15,21 +14,19 @@ import (
 )
 
 // Complete implements idempotency.Store with one UpdateItem. A result that DynamoDB cannot hold is left out, at the
-// cost of a second one if only the server can tell that the item is too large.
+// cost of a second one if only the server can tell that.
 func (s *Store) Complete(ctx context.Context, r idempotency.CompleteRequest) error {
 	if s.err != nil {
 		return s.err
 	}
-	notStored := s.unfit(r)
-	data := r.Data
-	if notStored != nil {
-		data = nil
-	}
+	data, notStored := s.result(r)
 	err := s.complete(ctx, r, data)
-	if data != nil && isItemTooLarge(err) {
-		// The work is done. That its result cannot be replayed is no reason to do it again.
-		notStored = s.tooLarge(r)
-		err = s.complete(ctx, r, nil)
+	if data != nil && err != nil {
+		if refusal := s.resultRefused(r, err); refusal != nil {
+			// The work is done. That its result cannot be replayed is no reason to do it again.
+			notStored = refusal
+			err = s.complete(ctx, r, nil)
+		}
 	}
 	if err != nil {
 		return err
@@ -37,7 +34,19 @@ func (s *Store) Complete(ctx context.Context, r idempotency.CompleteRequest) err
 	return notStored
 }
 
-func (s *Store) complete(ctx context.Context, r idempotency.CompleteRequest, data []byte) error {
+func (s *Store) complete(ctx context.Context, r idempotency.CompleteRequest, data types.AttributeValue) error {
+	statement, values := s.completion(r, data)
+	e, err := s.update(ctx, r.Key, statement, values)
+	if err != nil || e == nil {
+		return err
+	}
+	return s.judgeComplete(r, e)
+}
+
+// completion returns the update that completes the claim, with the result data unless it is nil.
+func (s *Store) completion(
+	r idempotency.CompleteRequest, data types.AttributeValue,
+) (*statement, map[string]types.AttributeValue) {
 	statement := &s.statements.complete
 	values := map[string]types.AttributeValue{
 		":owner":      text(r.Owner),
@@ -48,14 +57,14 @@ func (s *Store) complete(ctx context.Context, r idempotency.CompleteRequest, dat
 	}
 	if data != nil {
 		statement = &s.statements.completeData
-		values[":data"] = text(string(data))
+		values[":data"] = data
 	}
-	e, err := s.update(ctx, r.Key, statement, values)
+	return statement, values
+}
+
+// judgeComplete returns the answer to a completion that e has refused.
+func (s *Store) judgeComplete(r idempotency.CompleteRequest, e *idempotency.Entry) error {
 	switch {
-	case err != nil:
-		return err
-	case e == nil:
-		return nil
 	case e.Status == idempotency.Completed && e.Owner == r.Owner:
 		// The SDK sent the request twice: the first one was applied and its reply was lost.
 		return nil
@@ -66,30 +75,15 @@ func (s *Store) complete(ctx context.Context, r idempotency.CompleteRequest, dat
 	}
 }
 
-// unfit returns why r.Data cannot be stored, as far as that can be told without a request.
-func (s *Store) unfit(r idempotency.CompleteRequest) error {
-	if r.Data == nil {
-		return nil
-	}
-	if !utf8.Valid(r.Data) {
-		return fmt.Errorf("%w: %s: the result's %d bytes are not valid UTF-8, which attribute %q (S) must be",
-			idempotency.ErrResultNotStored, s.where(r.Key), len(r.Data), s.options.DataAttribute)
-	}
-	if s.leastItemSize(r) > maxItem {
-		return s.tooLarge(r)
-	}
-	return nil
-}
-
-// leastItemSize returns how large the completed item is at least: without the fingerprint, which is not known here,
-// and without the expiry's digits. Names and values count, in bytes of UTF-8 ("DynamoDB item sizes and formats",
-// DynamoDB Developer Guide). What is just above the limit is the server's to refuse.
-func (s *Store) leastItemSize(r idempotency.CompleteRequest) int {
+// leastItemSize returns how large the completed item is at least, with a result of so many bytes: without the fingerprint,
+// which is not known here, and without the expiry's digits. Names and values count, in bytes of UTF-8 ("DynamoDB item
+// sizes and formats", DynamoDB Developer Guide). What is just above the limit is the server's to refuse.
+func (s *Store) leastItemSize(r idempotency.CompleteRequest, result int) int {
 	o := &s.options
 	size := len(o.KeyAttribute) + len(r.Key) + len(o.StatusAttribute) + len(completed.Value) + len(o.ExpiryAttribute) +
-		len(o.OwnerAttribute) + len(r.Owner) + len(o.DataAttribute) + len(r.Data)
-	if s.partition != nil {
-		size += len(o.SortKeyAttribute) + len(o.PartitionValue)
+		len(o.OwnerAttribute) + len(r.Owner) + len(o.DataAttribute) + result
+	if o.sorted() {
+		size += len(o.SortKeyAttribute) + len(o.partitionValue(r.Key))
 	}
 	return size
 }
@@ -100,6 +94,19 @@ func (s *Store) tooLarge(r idempotency.CompleteRequest) error {
 		idempotency.ErrResultNotStored, s.where(r.Key), len(r.Data), maxItem)
 }
 
+// resultRefused returns an ErrResultNotStored if err says that DynamoDB does not take a completion because of its result.
+func (s *Store) resultRefused(r idempotency.CompleteRequest, err error) error {
+	switch {
+	case isItemTooLarge(err):
+		return s.tooLarge(r)
+	case isInvalid(err) && !isUnusable(err):
+		// Nobody but the server knows all that it refuses of a value: how deep it may be, for one.
+		return fmt.Errorf("%w: %s: DynamoDB does not take the result: %w", idempotency.ErrResultNotStored, s.where(r.Key), err)
+	default:
+		return nil
+	}
+}
+
 // isItemTooLarge reports whether DynamoDB refused an item for its size. There is no code for it, only the texts "Item
 // size has exceeded the maximum allowed size" and "Item size to update has exceeded the maximum allowed size".
 func isItemTooLarge(err error) bool {
@@ -107,6 +114,9 @@ func isItemTooLarge(err error) bool {
 	return errors.As(err, &api) && api.ErrorCode() == "ValidationException" &&
 		strings.Contains(api.ErrorMessage(), "Item size") && strings.Contains(api.ErrorMessage(), "exceeded")
 }
+
+// isInvalid reports whether DynamoDB refused a request as one that it would refuse from anyone.
+func isInvalid(err error) bool { return errorCode(err) == "ValidationException" }
 
 // update writes one transition with UpdateItem. It returns nil if it was applied, and the entry that stands in its
 // way if it was refused.

@@ -11,8 +11,7 @@ import (
 	"github.com/oncekit/oncekit/idempotency"
 )
 
-// Client is what a Store needs of the SDK's *dynamodb.Client. It has the methods for many items as well, although a
-// Store does not call them yet: to add a method later would break every Client that is not the SDK's.
+// Client is what a Store needs of the SDK's *dynamodb.Client.
 type Client interface {
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
 	UpdateItem(
@@ -48,17 +47,19 @@ type Store struct {
 	client     Client
 	table      *string
 	options    Options
-	err        error                        // what Validate returns
-	partition  *types.AttributeValueMemberS // PartitionValue, nil without a sort key
-	inFlight   chan struct{}                // a token a call
+	err        error         // what Validate returns
+	inFlight   chan struct{} // a token a call
 	statements statements
+	bulk       bulk
 }
 
-// New returns a Store that keeps its claims in table, a name or an ARN. It makes no request. Whether its arguments can
-// work is what Validate tells; idempotency.New calls that.
+// New returns a Store that keeps its claims in table, a name or an ARN. If table is empty, it is that of the environment
+// variable ONCEKIT_IDEMPOTENCY_TABLE, which is read now. New makes no request. Whether its arguments can work is what
+// Validate tells; idempotency.New calls that.
 func New(client Client, table string, optFns ...func(*Options)) *Store {
 	options, err := resolve(optFns)
-	if tableErr := validateTable(table); tableErr != nil {
+	table, tableErr := tableName(table)
+	if tableErr != nil {
 		err = tableErr
 	}
 	if isNil(client) {
@@ -72,9 +73,7 @@ func New(client Client, table string, optFns ...func(*Options)) *Store {
 		inFlight:   make(chan struct{}, options.MaxInFlight),
 		statements: newStatements(options),
 	}
-	if options.SortKeyAttribute != "" {
-		s.partition = &types.AttributeValueMemberS{Value: options.PartitionValue}
-	}
+	s.newBulk()
 	return s
 }
 
@@ -84,11 +83,17 @@ func (s *Store) Validate() error { return s.err }
 
 // key returns the primary key of the item for key.
 func (s *Store) key(key string) map[string]types.AttributeValue {
-	if s.partition == nil {
-		return map[string]types.AttributeValue{s.options.KeyAttribute: &types.AttributeValueMemberS{Value: key}}
+	partition := s.partition(key)
+	if partition == nil {
+		return map[string]types.AttributeValue{s.options.KeyAttribute: text(key)}
 	}
-	return map[string]types.AttributeValue{
-		s.options.KeyAttribute:     s.partition,
-		s.options.SortKeyAttribute: &types.AttributeValueMemberS{Value: key},
+	return map[string]types.AttributeValue{s.options.KeyAttribute: partition, s.options.SortKeyAttribute: text(key)}
+}
+
+// partition returns the partition key's value of the item for key in a table with a sort key, nil in one without.
+func (s *Store) partition(key string) types.AttributeValue {
+	if !s.options.sorted() {
+		return nil
 	}
+	return text(s.options.partitionValue(key))
 }

@@ -59,13 +59,13 @@ func (s *Store) entry(item map[string]types.AttributeValue) (idempotency.Entry, 
 		Attempts:    r.attempts(s.options.AttemptsAttribute),
 	}
 	if r.has(s.options.LeaseAttribute) {
-		e.Lease = time.UnixMilli(r.number(s.options.LeaseAttribute)).UTC()
+		e.Lease = r.lease(s.options.LeaseAttribute, s.options.LeaseUnit)
 	}
 	if r.has(s.options.ExpiryAttribute) {
 		e.Expiry = time.Unix(r.number(s.options.ExpiryAttribute), 0).UTC()
 	}
 	if r.has(s.options.DataAttribute) {
-		e.Data = []byte(r.text(s.options.DataAttribute))
+		e.Data = r.data(s.options.DataAttribute)
 	}
 	switch status := r.text(s.options.StatusAttribute); {
 	case r.err != nil:
@@ -125,6 +125,25 @@ func (r *reader) number(name string) int64 {
 		r.wrongType(name, v, "N")
 		return 0
 	}
+}
+
+// lease returns the moment called name, which is in the given unit since the epoch.
+func (r *reader) lease(name string, unit time.Duration) time.Time {
+	n := r.number(name)
+	const otherUnit = 1e11 // in seconds the year 5138, in milliseconds 1973
+	if unit == time.Second && n >= otherUnit && r.err == nil {
+		r.err = fmt.Errorf("attribute %q is %d; want epoch seconds", name, n)
+	}
+	return time.UnixMilli(n * unit.Milliseconds()).UTC()
+}
+
+// data returns the result called name, as JSON.
+func (r *reader) data(name string) []byte {
+	data, err := decode(r.item[name])
+	if err != nil && r.err == nil {
+		r.err = fmt.Errorf("attribute %q is %w", name, err)
+	}
+	return data
 }
 
 // attempts reads a count, and takes what can be none for the nearest that can.

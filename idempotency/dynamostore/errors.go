@@ -14,11 +14,11 @@ import (
 
 // where names the item of a key: the table and all of its primary key.
 func (s *Store) where(key string) string {
-	if s.partition == nil {
+	if !s.options.sorted() {
 		return fmt.Sprintf("table %q, %s=%q", *s.table, s.options.KeyAttribute, key)
 	}
 	return fmt.Sprintf("table %q, %s=%q, %s=%q",
-		*s.table, s.options.KeyAttribute, s.partition.Value, s.options.SortKeyAttribute, key)
+		*s.table, s.options.KeyAttribute, s.options.partitionValue(key), s.options.SortKeyAttribute, key)
 }
 
 // failure returns the error of a request that failed. It does not name the key where no key would have fared better,
@@ -26,7 +26,7 @@ func (s *Store) where(key string) string {
 func (s *Store) failure(operation, key string, err error) error {
 	if isUnusable(err) {
 		names := s.options.KeyAttribute + " (S)"
-		if s.partition != nil {
+		if s.options.sorted() {
 			names += ", " + s.options.SortKeyAttribute + " (S)"
 		}
 		return fmt.Errorf("%w: dynamodb:%s on table %q with key %s: %w",
@@ -76,12 +76,50 @@ func isUnusable(err error) bool {
 		// There is no code for a table with another key, only these texts.
 		message := api.ErrorMessage()
 		return strings.Contains(message, "Missing the key") || // PutItem
-			strings.Contains(message, "does not match the schema") || // UpdateItem, DeleteItem, GetItem
+			strings.Contains(message, "does not match the schema") || // UpdateItem, DeleteItem, GetItem, BatchGetItem
+			strings.Contains(message, "mandatory equality on all key attributes") || // PartiQL
 			strings.Contains(message, "Type mismatch for key") || // PutItem
 			strings.Contains(message, "Type mismatch for Index Key") // an index on one of the attributes
 	default:
 		return false
 	}
+}
+
+// statementError returns the error of a statement as the call for it alone would have it.
+func statementError(e *types.BatchStatementError) error {
+	code := string(e.Code)
+	switch e.Code {
+	case types.BatchStatementErrorCodeEnumResourceNotFound:
+		code = "ResourceNotFoundException"
+	case types.BatchStatementErrorCodeEnumAccessDenied:
+		code = "AccessDeniedException"
+	case types.BatchStatementErrorCodeEnumValidationError:
+		code = "ValidationException"
+	}
+	return &smithy.GenericAPIError{Code: code, Message: aws.ToString(e.Message)}
+}
+
+// isPassing reports whether the error of a statement is one that passes.
+func isPassing(err error) bool {
+	switch types.BatchStatementErrorCodeEnum(errorCode(err)) {
+	case types.BatchStatementErrorCodeEnumThrottlingError,
+		types.BatchStatementErrorCodeEnumProvisionedThroughputExceeded,
+		types.BatchStatementErrorCodeEnumRequestLimitExceeded,
+		types.BatchStatementErrorCodeEnumTransactionConflict,
+		types.BatchStatementErrorCodeEnumInternalServerError:
+		return true
+	default:
+		return false
+	}
+}
+
+// errorCode returns DynamoDB's code for an error, "" if it is not DynamoDB's.
+func errorCode(err error) string {
+	var api smithy.APIError
+	if !errors.As(err, &api) {
+		return ""
+	}
+	return api.ErrorCode()
 }
 
 // throttling returns why DynamoDB throttled a request, and which resource. The SDK's error has it but does not say it.

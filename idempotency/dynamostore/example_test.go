@@ -27,14 +27,22 @@ func Example() {
 	fmt.Println(result.Value, result.Replayed)
 }
 
-// A table whose key has two attributes is shared with its other items: one partition holds all keys.
+// A table whose key has two attributes is shared with its other items: the keys of a namespace are one partition of it,
+// idempotency#orders for example.
 func ExampleNew_sortKey() {
 	store := dynamostore.New(client, "application", func(o *dynamostore.Options) {
 		o.KeyAttribute = "pk"
 		o.SortKeyAttribute = "sk"
-		o.PartitionValue = "idempotency"
 		o.ExpiryAttribute = "ttl"
 	})
+	if err := store.Validate(); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// A table that functions with Mayfly use as well.
+func ExampleMayfly() {
+	store := dynamostore.New(client, "idempotency", dynamostore.Mayfly)
 	if err := store.Validate(); err != nil {
 		log.Fatal(err)
 	}

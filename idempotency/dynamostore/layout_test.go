@@ -2,7 +2,9 @@ package dynamostore_test
 
 import (
 	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -25,26 +27,55 @@ func layouts() []layout {
 		StatusAttribute:      "status",
 		ExpiryAttribute:      "expiration",
 		LeaseAttribute:       "in_progress_expiration",
+		LeaseUnit:            time.Millisecond,
 		DataAttribute:        "data",
 		FingerprintAttribute: "validation",
 		OwnerAttribute:       "owner",
 		AttemptsAttribute:    "attempts",
 	}
-	sorted := names
-	sorted.SortKeyAttribute, sorted.PartitionValue = "sk", "orders"
+	native := names
+	native.NativeData = true
+	mayfly := names
+	mayfly.ExpiryAttribute, mayfly.LeaseAttribute, mayfly.LeaseUnit = "expires_at", "in_progress_until", time.Second
+	// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ReservedWords.html
+	reserved := dynamostore.Options{
+		KeyAttribute:         "KEY",
+		SortKeyAttribute:     "ORDER",
+		PartitionValue:       "it's a \"value\"",
+		StatusAttribute:      "STATE",
+		ExpiryAttribute:      "TTL",
+		LeaseAttribute:       "TIMESTAMP",
+		LeaseUnit:            time.Millisecond,
+		DataAttribute:        "VALUE",
+		FingerprintAttribute: "HASH",
+		OwnerAttribute:       "OWNER",
+		AttemptsAttribute:    "COUNT",
+	}
 	odd := dynamostore.Options{
 		KeyAttribute:         "my-key",
 		SortKeyAttribute:     "a.b",
-		PartitionValue:       "idempotency",
-		StatusAttribute:      "status",
+		StatusAttribute:      "it's \"status\"",
 		ExpiryAttribute:      "ttl",
 		LeaseAttribute:       "a",
+		LeaseUnit:            time.Millisecond,
 		DataAttribute:        "b c",
 		FingerprintAttribute: "#key",
 		OwnerAttribute:       ":owner",
 		AttemptsAttribute:    "größe",
 	}
-	return []layout{{"default", names}, {"sort key", sorted}, {"odd names", odd}}
+	return []layout{
+		{"default", names}, {"sort key and reserved words", reserved}, {"sort key by namespace and odd names", odd},
+		{"native data", native}, {"mayfly", mayfly},
+	}
+}
+
+// partitionOf returns the partition key's value of a key in a layout with a sort key.
+func partitionOf(o dynamostore.Options, key string) string {
+	if o.PartitionValue != "" {
+		return o.PartitionValue
+	}
+	before, _, _ := strings.Cut(key, "#")
+	return "idempotency#" + before
 }
 
 // planter writes items as another tool would: past the store.
@@ -60,7 +91,7 @@ func (p planter) key(key string) map[string]types.AttributeValue {
 		return map[string]types.AttributeValue{p.options.KeyAttribute: s(key)}
 	}
 	return map[string]types.AttributeValue{
-		p.options.KeyAttribute: s(p.options.PartitionValue), p.options.SortKeyAttribute: s(key),
+		p.options.KeyAttribute: s(partitionOf(p.options, key)), p.options.SortKeyAttribute: s(key),
 	}
 }
 
@@ -76,7 +107,7 @@ func (p planter) Plant(t testing.TB, key string, e idempotency.Entry) {
 		item[p.options.FingerprintAttribute] = s(e.Fingerprint)
 	}
 	if !e.Lease.IsZero() {
-		item[p.options.LeaseAttribute] = n(e.Lease.UnixMilli())
+		item[p.options.LeaseAttribute] = n(e.Lease.UnixNano() / int64(p.options.LeaseUnit))
 	}
 	if !e.Expiry.IsZero() {
 		item[p.options.ExpiryAttribute] = n(e.Expiry.Unix())
@@ -89,6 +120,9 @@ func (p planter) Plant(t testing.TB, key string, e idempotency.Entry) {
 	}
 	p.put(t, item)
 }
+
+// KeepsValues implements storetest.ValueKeeper.
+func (p planter) KeepsValues() bool { return p.options.NativeData }
 
 // put writes an item as it is.
 func (p planter) put(t testing.TB, item map[string]types.AttributeValue) {

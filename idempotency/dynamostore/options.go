@@ -2,8 +2,8 @@ package dynamostore
 
 import (
 	"fmt"
+	"log/slog"
 	"reflect"
-	"strings"
 	"time"
 )
 
@@ -14,7 +14,8 @@ type Options struct {
 	// SortKeyAttribute is the table's sort key, of type S. Default none. With it the key is the sort key's value, and
 	// the partition key's value is PartitionValue.
 	SortKeyAttribute string
-	// PartitionValue is the partition key's value where SortKeyAttribute is set. Default "idempotency".
+	// PartitionValue is the partition key's value where SortKeyAttribute is set, the same for all keys. By default it is
+	// "idempotency#" and the namespace of the key, which is what stands before the key's first '#'.
 	PartitionValue string
 
 	// StatusAttribute holds INPROGRESS or COMPLETED. Default "status".
@@ -22,10 +23,18 @@ type Options struct {
 	// ExpiryAttribute holds when the entry is forgotten, in epoch seconds. It should be the table's TTL attribute.
 	// Default "expiration".
 	ExpiryAttribute string
-	// LeaseAttribute holds the end of a claim's lease, in epoch milliseconds. Default "in_progress_expiration".
+	// LeaseAttribute holds the end of a claim's lease, since the epoch, in LeaseUnit. Default "in_progress_expiration".
 	LeaseAttribute string
+	// LeaseUnit is the unit of LeaseAttribute: time.Millisecond, or time.Second for tables of tools that keep seconds. In
+	// seconds a lease is rounded up, so that a claim is held for up to a second longer and never ends early. All who share
+	// a table need the same unit: a lease in the other one ends decades too early or never. Default time.Millisecond.
+	LeaseUnit time.Duration
 	// DataAttribute holds the result. Default "data".
 	DataAttribute string
+	// NativeData keeps results as attribute values of their own types, a JSON object as a map for example, where the
+	// default is JSON text in a string. What is read is understood in both forms, whatever this says. The package's
+	// comment says what native values cannot keep. Default false.
+	NativeData bool
 	// FingerprintAttribute holds the payload's fingerprint. Default "validation".
 	FingerprintAttribute string
 	// OwnerAttribute holds the token of the claim. Default "owner".
@@ -40,12 +49,20 @@ type Options struct {
 	// MaxInFlight bounds how many calls the Store makes at a time, over all the invocations of a process that share it.
 	// A call beyond it waits until another has ended or its context has. Default 64.
 	MaxInFlight int
+
+	// SingleCalls makes one call for each request, where one for up to 25 would do: for clients that have no PartiQL, as
+	// DAX has none. Default false.
+	SingleCalls bool
+
+	// Logger gets a line when calls for many are given up, because an IAM action is missing for one. Default slog.Default().
+	Logger *slog.Logger
 }
 
 const (
-	defaultPartitionValue = "idempotency"
-	defaultMaxInFlight    = 64
-	defaultCallTimeout    = 3 * time.Second
+	partitionPrefix    = "idempotency#" // before the namespace, as Powertools has it before a function's name
+	defaultLeaseUnit   = time.Millisecond
+	defaultMaxInFlight = 64
+	defaultCallTimeout = 3 * time.Second
 
 	// Limits of DynamoDB, "Service, account, and table quotas" in the DynamoDB Developer Guide.
 	maxAttributeName  = 255 // bytes; a key's, and that of any attribute an index or TTL uses
@@ -87,9 +104,9 @@ func resolve(optFns []func(*Options)) (Options, error) {
 			*a.name = a.defaultValue
 		}
 	}
-	partitionValue := o.PartitionValue
-	if o.SortKeyAttribute != "" && partitionValue == "" {
-		o.PartitionValue = defaultPartitionValue
+	leaseUnit := o.LeaseUnit
+	if leaseUnit != time.Second {
+		o.LeaseUnit = defaultLeaseUnit
 	}
 	callTimeout := o.CallTimeout
 	if callTimeout <= 0 {
@@ -113,12 +130,15 @@ func resolve(optFns []func(*Options)) (Options, error) {
 		taken[*a.name] = a.option
 	}
 	switch {
-	case o.SortKeyAttribute == "" && partitionValue != "":
+	case !o.sorted() && o.PartitionValue != "":
 		return o, fmt.Errorf("dynamostore: Options.PartitionValue is %q, but Options.SortKeyAttribute is empty; "+
-			"without a sort key the partition key's value is the key", partitionValue)
-	case len(partitionValue) > maxPartitionValue:
+			"without a sort key the partition key's value is the key", o.PartitionValue)
+	case len(o.PartitionValue) > maxPartitionValue:
 		return o, fmt.Errorf("dynamostore: Options.PartitionValue has %d bytes; the limit is %d",
-			len(partitionValue), maxPartitionValue)
+			len(o.PartitionValue), maxPartitionValue)
+	case leaseUnit != 0 && leaseUnit != time.Millisecond && leaseUnit != time.Second:
+		return o, fmt.Errorf("dynamostore: Options.LeaseUnit is %v; want %v, %v, or 0 for %v",
+			leaseUnit, time.Millisecond, time.Second, defaultLeaseUnit)
 	case callTimeout < 0:
 		return o, fmt.Errorf("dynamostore: Options.CallTimeout is %v; it must be more than 0, or 0 for %v",
 			callTimeout, defaultCallTimeout)
@@ -127,22 +147,6 @@ func resolve(optFns []func(*Options)) (Options, error) {
 			maxInFlight, defaultMaxInFlight)
 	}
 	return o, nil
-}
-
-func validateTable(table string) error {
-	// The data operations take a table's ARN as well. The rest is what CreateTable accepts (DynamoDB API Reference).
-	if strings.HasPrefix(table, "arn:") {
-		return nil
-	}
-	ok := len(table) >= 3 && len(table) <= 255
-	for _, c := range table {
-		ok = ok && (c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '.' || c == '-')
-	}
-	if !ok {
-		return fmt.Errorf("dynamostore: table is %q; want 3 to 255 of the characters a-z, A-Z, 0-9, _, . and -, or an ARN",
-			table)
-	}
-	return nil
 }
 
 // isNil reports whether client is nil or a nil pointer in an interface, which would panic in the first call only.

@@ -21,12 +21,17 @@ func (s *Store) Release(ctx context.Context, r idempotency.ReleaseRequest) error
 	} else {
 		e, err = s.remove(ctx, r)
 	}
-	switch {
-	case err != nil:
+	if err != nil || e == nil {
 		return err
-	case e == nil || e.Status == idempotency.Absent || isReleased(*e):
-		// Released now, or by an earlier copy of the request whose reply was lost.
-		return nil
+	}
+	return s.judgeRelease(r, e)
+}
+
+// judgeRelease returns the answer to a release that e has refused.
+func (s *Store) judgeRelease(r idempotency.ReleaseRequest, e *idempotency.Entry) error {
+	switch {
+	case e.Status == idempotency.Absent || isReleased(*e):
+		return nil // released by an earlier copy of the request whose reply was lost
 	case e.Status == idempotency.Completed && e.Owner == r.Owner:
 		return s.alreadyCompleted(r.Key)
 	case e.Status == idempotency.InProgress && e.Owner == r.Owner:

@@ -18,12 +18,17 @@ func (s *Store) Renew(ctx context.Context, r idempotency.RenewRequest) error {
 		":newOwner":   text(r.NewOwner),
 		":inProgress": inProgress,
 		":now":        seconds(r.Now),
-		":lease":      milliseconds(r.Lease),
+		":lease":      s.lease(r.Lease),
 		":expiry":     seconds(r.Expiry),
 	})
 	if err != nil || e == nil {
 		return err
 	}
+	return s.judgeRenew(r, e)
+}
+
+// judgeRenew returns the answer to a renewal that e has refused.
+func (s *Store) judgeRenew(r idempotency.RenewRequest, e *idempotency.Entry) error {
 	mine := e.Owner == r.Owner || e.Owner == r.NewOwner
 	switch {
 	case e.Status == idempotency.Completed && mine:

@@ -93,8 +93,9 @@ func TestResultTooLarge(t *testing.T) {
 			{"fits", text(limit - 400), true, 1, ""},
 			{"told by the server", text(limit - 150), false, 2, "bytes, and an item with all its attributes at most 409600"},
 			{"told without a request", text(limit + 1), false, 1, "the result has 409601 bytes"},
-			{"not text", []byte{0xff}, false, 1, "1 bytes are not valid UTF-8"},
-			{"empty", []byte{}, true, 1, ""},
+			{"not text", []byte("\"\xff\""), false, 1, "3 bytes are not valid UTF-8"},
+			{"not JSON", []byte("done"), false, 1, "4 bytes are not JSON"},
+			{"not even that", []byte{}, false, 1, "0 bytes are not JSON"},
 			{"none", nil, false, 1, ""},
 		} {
 			t.Run(l.name+"/"+test.name, func(t *testing.T) {
@@ -124,7 +125,35 @@ func TestResultTooLarge(t *testing.T) {
 	}
 }
 
-func text(size int) []byte { return []byte(strings.Repeat("x", size)) }
+// TestResultRefused has a server that has other reasons not to take a result. What it refuses without one as well is
+// undecided.
+func TestResultRefused(t *testing.T) {
+	proxy := dynamotest.NewProxy(t)
+	p := newPlanter(t, proxy.Client(t), layouts()[0].options)
+	refuse := dynamotest.Fail("ValidationException", "One or more parameter values were invalid")
+	for i, faults := range [][]dynamotest.Fault{{refuse}, {refuse, refuse}} {
+		r := claimRequest(strings.Repeat("k", i+1), "mine")
+		mustClaim(t, p, r)
+		proxy.Script("UpdateItem", faults...)
+		proxy.Requests()
+		err := p.Complete(t.Context(), idempotency.CompleteRequest{
+			Key: r.Key, Owner: "mine", Now: now, Expiry: now.Add(time.Hour), Data: []byte("1")})
+		if i == 0 && (!errors.Is(err, idempotency.ErrResultNotStored) || !strings.Contains(err.Error(), "parameter values were invalid")) ||
+			i == 1 && !isUndecided(err) {
+			t.Errorf("refused %d times: error is %v; want ErrResultNotStored if once, undecided if twice", i+1, err)
+		}
+		if diff := cmp.Diff(map[string]int{"UpdateItem": 2}, proxy.Requests()); diff != "" {
+			t.Errorf("requests (-want +got):\n%s", diff)
+		}
+		want := []string{"COMPLETED", "INPROGRESS"}[i]
+		if got := attributes(p.item(t, r.Key))["status"]; got != want {
+			t.Errorf("refused %d times: status is %v; want %s", i+1, got, want)
+		}
+	}
+}
+
+// text returns a JSON string of size bytes.
+func text(size int) []byte { return []byte(`"` + strings.Repeat("x", size-2) + `"`) }
 
 // TestUnusable has tables and permissions that no request can succeed with. The error says so in the same words for
 // every key.
@@ -200,8 +229,11 @@ func TestErrorsNameTheKey(t *testing.T) {
 			long := strings.Repeat("k", 3000)
 			wantLong := fmt.Sprintf("table %q, %s=%q", p.table, l.options.KeyAttribute, long)
 			if l.options.SortKeyAttribute != "" {
-				prefix := fmt.Sprintf("table %q, %s=%q, %s=", p.table, l.options.KeyAttribute, l.options.PartitionValue, l.options.SortKeyAttribute)
-				want, wantLong = prefix+`"k"`, prefix+`"`+long+`"`
+				at := func(key string) string {
+					return fmt.Sprintf("table %q, %s=%q, %s=%q",
+						p.table, l.options.KeyAttribute, partitionOf(l.options, key), l.options.SortKeyAttribute, key)
+				}
+				want, wantLong = at("k"), at(long)
 			}
 			err := p.Complete(t.Context(), idempotency.CompleteRequest{Key: "k", Owner: "a", Now: now, Expiry: now})
 			if !errors.Is(err, idempotency.ErrClaimLost) || !strings.Contains(err.Error(), want) {

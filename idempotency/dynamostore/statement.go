@@ -7,6 +7,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/oncekit/oncekit/idempotency"
 )
 
 // Conditions and updates, in placeholders: an attribute's own name may be a reserved word or hold dots and dashes.
@@ -106,5 +108,17 @@ func number(v int64) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: strconv.FormatInt(v, 10)}
 }
 
-func seconds(t time.Time) types.AttributeValue      { return number(t.Unix()) }
+func seconds(t time.Time) types.AttributeValue { return number(t.Unix()) }
+
+// milliseconds is how Watermarks write a lease. A Store's lease is in LeaseUnit: see Store.lease.
 func milliseconds(t time.Time) types.AttributeValue { return number(t.UnixMilli()) }
+
+// lease returns the end of a lease as its attribute holds it.
+func (s *Store) lease(t time.Time) types.AttributeValue {
+	return number(s.options.leaseUnits(t.UnixMilli()))
+}
+
+// freeLease returns what a lease that has run out for r is less than.
+func (s *Store) freeLease(r idempotency.ClaimRequest) types.AttributeValue {
+	return number(s.options.leaseUnits(leaseLimit(r)))
+}

@@ -31,7 +31,8 @@ type TableClient interface {
 var _ TableClient = (*dynamodb.Client)(nil)
 
 // CreateTable creates a table that a Store with the same options can use, with on-demand billing and TTL on the expiry
-// attribute, and returns when it is active. Creating takes some seconds on AWS; ctx bounds the wait.
+// attribute, and returns when it is active. Creating takes some seconds on AWS; ctx bounds the wait. An empty table is that
+// of the environment variable ONCEKIT_IDEMPOTENCY_TABLE, as with New.
 //
 // It leaves a table that exists already as it is. It returns nil for one that fits, whatever its billing and its
 // indexes, and for one that does not an error that says all that differs. It does not turn TTL on for a table that it
@@ -41,7 +42,8 @@ func CreateTable(ctx context.Context, client TableClient, table string, optFns .
 	if err != nil {
 		return err
 	}
-	if err := validateTable(table); err != nil {
+	table, err = tableName(table)
+	if err != nil {
 		return err
 	}
 	if isNil(client) {
@@ -104,7 +106,7 @@ func keySchema(o Options) ([]types.KeySchemaElement, []types.AttributeDefinition
 	definitions := []types.AttributeDefinition{
 		{AttributeName: aws.String(o.KeyAttribute), AttributeType: types.ScalarAttributeTypeS},
 	}
-	if o.SortKeyAttribute != "" {
+	if o.sorted() {
 		schema = append(schema, types.KeySchemaElement{
 			AttributeName: aws.String(o.SortKeyAttribute), KeyType: types.KeyTypeRange,
 		})

@@ -21,7 +21,7 @@ var (
 // Watermarks is a watermark.Store on a DynamoDB table, of the layout that a Store has: the two can share one. It is safe
 // for concurrent use. Its errors are those of a Store. An item is, under the names that Options can change:
 //
-//	id                      S  the key; with a sort key, a static value, and the key is the sort key
+//	id                      S  the key; with a sort key, the partition's value, and the key is the sort key
 //	status                  S  WATERMARK
 //	expiration              N  epoch seconds, the TTL attribute
 //	in_progress_expiration  N  epoch milliseconds: the end of the lease; 0: nobody has the shard
@@ -48,7 +48,8 @@ type Watermarks struct {
 }
 
 // NewWatermarks returns Watermarks that are kept in table, a name or an ARN. It makes no request. Whether its arguments
-// can work is what Validate tells. Of the options, FingerprintAttribute and AttemptsAttribute are not used.
+// can work is what Validate tells. Of the options, FingerprintAttribute, AttemptsAttribute, LeaseUnit and NativeData are
+// not used.
 func NewWatermarks(client Client, table string, optFns ...func(*Options)) *Watermarks {
 	w := &Watermarks{store: New(client, table, optFns...)}
 	w.prepare(&w.store.options)

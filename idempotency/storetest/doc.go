@@ -32,12 +32,24 @@
 //	context         A context that is done ends a call.
 //	model           A random sequence of requests has the answers that a model of the rules gives.
 //
+// All of them but the model run a second time with claims that ask first, whose answers are the same. For an
+// idempotency.BulkStore they run twice more, with each request as a call for many: alone in it, and, the model too, among
+// others and a twin. Further checks are about many requests:
+//
+//	bulk            The answers are in order, one for each request, and none has to do with another's. A call may have
+//	                more requests than BulkSizes says, two for one key, or none. Two callers of the same keys have one
+//	                winner for each.
+//
 // Two things need more than a Store has, and are tested where the store that is handed to Test has it: a Planter can
 // write entries of other tools, a Limiter can make a store with room for few entries. A test wraps its store to add them:
 //
 //	type harness struct{ *mystore.Store }
 //
 //	func (h harness) Plant(t testing.TB, key string, e idempotency.Entry) { ... }
+//
+// A ValueKeeper has results come back as JSON of the same value instead of the same bytes.
+//
+// Bulk makes a BulkStore of any store, for tests of what uses one.
 //
 // TestGuard does the same for what stands between a store and the work, as idempotency.Do does.
 //

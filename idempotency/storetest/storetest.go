@@ -19,16 +19,32 @@ type Limiter interface {
 	Limited(t testing.TB, maxEntries int) idempotency.Store
 }
 
-// Test checks that a store keeps the rules that idempotency.Store documents. It calls newStore once for every subtest, and
-// once more before a subtest that only a Planter or a Limiter can pass, to see what the store is. A store that needs
-// closing is closed in t.Cleanup.
+// Test checks that a store keeps the rules that idempotency.Store documents, and idempotency.BulkStore where it is one. It
+// calls newStore once for every subtest, and once before them to see what the store is. A store that needs closing is
+// closed in t.Cleanup.
 func Test(t *testing.T, newStore func(t testing.TB) idempotency.Store) {
 	t.Helper()
+	store := newStore(t)
+	_, isBulk := store.(idempotency.BulkStore)
 	for _, c := range storeChecks {
-		if c.needs != nil && !c.needs(newStore(t)) {
+		if c.needs != nil && !c.needs(store) {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) { c.run(t, newSuite(t, newStore(t))) })
+		for _, v := range variants {
+			if v.bulk && !isBulk || !v.model && c.name == modelCheck {
+				continue
+			}
+			t.Run(v.name+"/"+c.name, func(t *testing.T) { c.run(t, newSuite(t, v.store(t, newStore(t)))) })
+		}
+	}
+	for _, c := range bulkChecks {
+		if isBulk {
+			t.Run("bulk/"+c.name, func(t *testing.T) {
+				s := newSuite(t, newStore(t))
+				c.run(t, s, s.store.(idempotency.BulkStore))
+			})
+		}
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 //
 // ctx is Invoke's context or one derived from it.
 func Checkpoint(ctx context.Context, name string) {
-	if v := invocationOf(ctx); v != nil && !v.survives(AtCheckpoint, name, "") {
+	if v := invocationOf(ctx); v != nil && !v.survives(AtCheckpoint, name) {
 		runtime.Goexit()
 	}
 }
@@ -32,10 +32,10 @@ func Crash(ctx context.Context) {
 }
 
 // dies reports whether the invocation is dead at this point, which includes that it dies here.
-func (v *invocation) dies(moment Moment, name, key string) bool {
+func (v *invocation) dies(moment Moment, name string, keys ...string) bool {
 	ended, dead := v.state()
 	if crash := v.function.options.Crash; !ended && crash != nil {
-		if crash(v.at(moment, name, key)) {
+		if crash(v.at(moment, name, keys...)) {
 			v.end(Crashed, nil, nil)
 		}
 		_, dead = v.state() // once more, since the hook may have waited past the deadline
@@ -56,16 +56,22 @@ func (v *invocation) state() (ended, dead bool) {
 }
 
 // at returns the point with what it has in common with the invocation's others.
-func (v *invocation) at(moment Moment, name, key string) Point {
+func (v *invocation) at(moment Moment, name string, keys ...string) Point {
 	p := v.point
-	p.Moment, p.Name, p.Key = moment, name, key
+	p.Moment, p.Name = moment, name
+	if len(keys) > 0 {
+		p.Key = keys[0]
+	}
+	if len(keys) > 1 {
+		p.Keys = keys
+	}
 	return p
 }
 
 // survives reports whether the invocation is still alive after this point. If it is not, survives parks the
 // goroutine, so that nothing that it has deferred runs, and returns only when the function is closed.
-func (v *invocation) survives(moment Moment, name, key string) bool {
-	return v.parkIf(v.dies(moment, name, key))
+func (v *invocation) survives(moment Moment, name string, keys ...string) bool {
+	return v.parkIf(v.dies(moment, name, keys...))
 }
 
 // alive is survives at a moment that is no point.

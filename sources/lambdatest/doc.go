@@ -17,7 +17,8 @@
 // A function can fail between any two of its steps, and a test shows little that only tries the easy ones.
 // FunctionOptions.Crash is asked at each Point: before the handler is invoked, at every store call before it is applied
 // and after, wherever the handler calls Checkpoint, and before its answer is received. Randomly makes a seeded one.
-// FunctionOptions.StoreFault delays or refuses store calls.
+// FunctionOptions.StoreFault delays or refuses store calls. Fault.Part lets a call for many records fail in its middle, and
+// with a crash at its StoreReply the function dies there.
 //
 // For the store calls to take part, the function under test uses the store that Function.Store returns, or the kit's
 // method of that name. Which invocation a call belongs to is told by its context, which is derived from Invoke's.

@@ -52,7 +52,7 @@ func (v *invocation) call(ctx context.Context, h Handler, payload []byte) {
 		v.end(how, response, err)
 	}()
 
-	if v.dies(BeforeInvoke, "", "") {
+	if v.dies(BeforeInvoke, "") {
 		how = Crashed
 		return
 	}
@@ -64,7 +64,7 @@ func (v *invocation) call(ctx context.Context, h Handler, payload []byte) {
 	if err != nil {
 		how, response = FunctionError, nil
 	}
-	if v.dies(AfterInvoke, "", "") {
+	if v.dies(AfterInvoke, "") {
 		return // the payload is a dead process's memory now, which nobody uses again
 	}
 	// The answer may be part of the payload, so it is copied first. What the handler has kept of the payload is wrong

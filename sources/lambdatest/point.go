@@ -43,11 +43,14 @@ func (m Moment) String() string {
 // Point is a place in an invocation at which it can crash.
 type Point struct {
 	Moment Moment
-	// Name is the store's method (Claim, Complete, Release or Renew), or the name given to Function.Call, or the
-	// checkpoint's, and otherwise empty.
+	// Name is the store's method (Claim, Complete, Release or Renew, or one for many, such as ClaimAll), or the name given
+	// to Function.Call, or the checkpoint's, and otherwise empty.
 	Name string
-	// Key is the key of the call, as stored, and otherwise empty.
+	// Key is the key of the call, as stored, the first one of a call for many, and otherwise empty.
 	Key string
+	// Keys are those of all requests of a call that has several, in their order, and otherwise nil. They must not be
+	// changed.
+	Keys []string
 	// Invocation counts the function's invocations, from 1.
 	Invocation int
 	// RecordIDs are those of the batch, in its order: what the answer would name a failed record by. They must not be
@@ -65,7 +68,8 @@ type Point struct {
 // decisions.
 //
 // With the kit's seed set too, a run in a testing/synctest bubble is the same every time as long as no two goroutines race:
-// what happens at one moment in overlapping invocations is ordered by the scheduler.
+// what happens at one moment in overlapping invocations is ordered by the scheduler, and so are the records that share a
+// call of a store that takes many.
 func Randomly(seed uint64, probability float64) func(Point) bool {
 	type place struct {
 		moment     Moment

@@ -7,9 +7,15 @@ import (
 )
 
 // Store returns a store that belongs to the function: its calls are made through Call, under the names of its methods
-// and the keys as stored. Of the optional interfaces, it forwards idempotency.Validator.
+// and the keys as stored. Of the optional interfaces, it forwards idempotency.Validator and idempotency.Transactor. It is
+// an idempotency.BulkStore if inner is one: a call for many is one call, which all its requests share the points and the
+// fault of, except that Fault.Part can let it fail in the middle. The call of a transaction is one of the name Complete.
 func (f *Function) Store(inner idempotency.Store) idempotency.Store {
-	return &store{function: f, inner: inner}
+	single := store{function: f, inner: inner}
+	if many, ok := inner.(idempotency.BulkStore); ok {
+		return &bulkStore{store: single, many: many}
+	}
+	return &single
 }
 
 type store struct {
@@ -46,4 +52,29 @@ func (s *store) Validate() error {
 		return v.Validate()
 	}
 	return nil
+}
+
+// Begin begins a transaction of inner, if that has any.
+func (s *store) Begin(r idempotency.BeginRequest) idempotency.Transaction {
+	t, ok := s.inner.(idempotency.Transactor)
+	if !ok {
+		return nil
+	}
+	if inner := t.Begin(r); inner != nil {
+		return &transaction{Transaction: inner, function: s.function}
+	}
+	return nil
+}
+
+// transaction is one of inner, whose call is the function's.
+type transaction struct {
+	idempotency.Transaction
+	function *Function
+}
+
+// Unwrap returns the transaction of inner.
+func (t *transaction) Unwrap() idempotency.Transaction { return t.Transaction }
+
+func (t *transaction) Complete(ctx context.Context, r idempotency.CompleteRequest) error {
+	return t.function.Call(ctx, "Complete", r.Key, func() error { return t.Transaction.Complete(ctx, r) })
 }

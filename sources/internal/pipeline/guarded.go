@@ -42,7 +42,7 @@ func (g *guarded) Prepare(ctx context.Context, i int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if g.ignored(i) {
+	if g.ignored(i) || g.options.Disabled {
 		return "", nil // it needs no key
 	}
 	if identity.Key == "" && g.options.MissingKey != idempotency.MissingKeyRunsUnprotected {
@@ -219,7 +219,10 @@ func (g *guarded) refused(ctx context.Context, e *entry, err error) batch.Admiss
 	}
 }
 
-// heldElsewhere lets the record wait, without a worker, or gives it back to the source.
+func (g *guarded) drops() bool { return g.options.HeldElsewhere == idempotency.HeldElsewhereDrops }
+
+// heldElsewhere lets the record wait, without a worker, gives it back to the source, or drops it. A record that still waits
+// when the batch ends is not dropped.
 func (g *guarded) heldElsewhere(e *entry, held *idempotency.InProgressError, err error) batch.Admission {
 	a := batch.Admission{Outcome: batch.InProgress, Err: err}
 	if e.polls == 0 {
@@ -228,11 +231,19 @@ func (g *guarded) heldElsewhere(e *entry, held *idempotency.InProgressError, err
 	if delay := held.RetryIn(e.polls, time.Until(e.waitEnd)); delay > 0 {
 		e.polls++
 		a.RetryAt = time.Now().Add(delay)
+	} else if g.drops() {
+		return batch.Admission{Outcome: batch.Ignored}
 	}
 	return a
 }
 
-func (g *guarded) Run(ctx context.Context, i int) error { return g.source.Handle(ctx, i) }
+func (g *guarded) Run(ctx context.Context, i int) error {
+	claim := g.entries[i].claim
+	if claim == nil {
+		return g.source.Handle(ctx, i)
+	}
+	return claim.Run(func() error { return g.source.Handle(ctx, i) })
+}
 
 func (g *guarded) Settle(ctx context.Context, records []int, settlements []batch.Settlement) {
 	if end, ok := ctx.Deadline(); !ok || ctx.Err() != nil || time.Until(end) < 2*time.Second {
@@ -305,12 +316,12 @@ func (g *guarded) settled(s *batch.Settlement, ending idempotency.Ending, err er
 
 // completed judges what the completion of a record returned. Work that is done and whose completion is not stored counts
 // as done, since telling it as failed would repeat it for certain. A lost claim does not: another worker is, or was, at
-// the same work.
+// the same work. Neither does a transaction that is not known to have been applied: none of the work is done, perhaps.
 func (g *guarded) completed(err error, s batch.Settlement) batch.Settlement {
 	switch {
 	case err == nil:
 		return s
-	case errors.Is(err, idempotency.ErrClaimLost) && s.Outcome == batch.Succeeded:
+	case s.Outcome == batch.Succeeded && comesBack(err):
 		return batch.Settlement{Outcome: batch.Failed, Err: err}
 	case g.options.FailUnrecorded && s.Outcome == batch.Succeeded:
 		return batch.Settlement{Outcome: batch.Failed, Err: err}
@@ -318,4 +329,9 @@ func (g *guarded) completed(err error, s batch.Settlement) batch.Settlement {
 		s.Err, s.Unrecorded = errors.Join(s.Err, err), true
 		return s
 	}
+}
+
+func comesBack(err error) bool {
+	return errors.Is(err, idempotency.ErrClaimLost) || errors.Is(err, idempotency.ErrTransactionCancelled) ||
+		errors.Is(err, idempotency.ErrTransactionUndecided)
 }

@@ -98,6 +98,9 @@ func Run(ctx context.Context, records []batch.Record, source Source, config *Con
 		g.groups = batch.Groups{Admit: sizes.Claims, Settle: sizes.Settle}
 	}
 	g.wait = cmp.Or(g.options.Wait, config.Wait)
+	if g.drops() && g.options.Wait == 0 {
+		g.wait = -1
+	}
 	if timeout := config.Batch.Timeout; timeout > 0 {
 		more := claimTime
 		if config.Batch.DeadLetter != nil {

@@ -3,6 +3,7 @@ package pipeline_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strconv"
 	"sync"
@@ -14,10 +15,24 @@ import (
 
 	"github.com/oncekit/oncekit/batch"
 	"github.com/oncekit/oncekit/idempotency"
+	"github.com/oncekit/oncekit/idempotency/storetest"
 	"github.com/oncekit/oncekit/sources/internal/pipeline"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(twice{m}) }
+
+// inGroups is whether guards have stores that take many requests at once.
+var inGroups bool
+
+// twice runs all tests twice: record by record, and in groups.
+type twice struct{ *testing.M }
+
+func (m twice) Run() int {
+	code := m.M.Run()
+	inGroups = true
+	fmt.Println("in groups:")
+	return max(code, m.M.Run())
+}
 
 // source is a batch whose records are named by their identities.
 type source struct {
@@ -84,6 +99,17 @@ func run(ctx context.Context, s *source, config *pipeline.Config) *batch.Report 
 
 func newGuard(t *testing.T, store idempotency.Store, optFns ...func(*idempotency.Options)) *idempotency.Guard {
 	t.Helper()
+	if inGroups {
+		bulk := storetest.Bulk(store)
+		if transactor, ok := store.(idempotency.Transactor); ok {
+			store = struct {
+				idempotency.BulkStore
+				idempotency.Transactor
+			}{bulk, transactor}
+		} else {
+			store = bulk
+		}
+	}
 	guard, err := idempotency.New("test", store, optFns...)
 	if err != nil {
 		t.Fatal(err)

@@ -36,7 +36,7 @@ type Order struct {
 func NewConfig(source string, options *batch.Options, guard *idempotency.Guard, life time.Duration, order Order) *Config {
 	c := &Config{source: source, serial: order.Serial, age: pipeline.NewAgeWarning(0)}
 	c.pipeline = pipeline.Config{Batch: options, Guard: guard, Expiry: life, Wait: wait, Redelivers: true}
-	if guard == nil || (order.Keyed && guard.Options().MissingKey == idempotency.MissingKeyRunsUnprotected) {
+	if guard == nil || mayRunUnprotected(guard.Options(), order) {
 		options.StopOnFailure = true
 		c.serial = c.serial || options.Concurrency <= 1
 	}
@@ -47,6 +47,11 @@ func NewConfig(source string, options *batch.Options, guard *idempotency.Guard, 
 		c.age = pipeline.NewAgeWarning(life)
 	}
 	return c
+}
+
+// mayRunUnprotected reports whether a record may run that is not remembered as done.
+func mayRunUnprotected(guard idempotency.Options, order Order) bool {
+	return guard.Disabled || guard.FailOpen || order.Keyed && guard.MissingKey == idempotency.MissingKeyRunsUnprotected
 }
 
 // shardLane is the lane of the records that have no other. No partition key is empty, and those that are this are only

@@ -125,6 +125,14 @@ func TestConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	failOpen, err := idempotency.New("test", idempotency.NewMemoryStore(), func(o *idempotency.Options) { o.FailOpen = true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	disabled, err := idempotency.New("test", idempotency.NewMemoryStore(), func(o *idempotency.Options) { o.Disabled = true })
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct {
 		name         string
 		guard        *idempotency.Guard
@@ -140,6 +148,10 @@ func TestConfig(t *testing.T) {
 		{"guard that lets keyless run, own keys", open, 0, Order{Keyed: true}, true, true},
 		{"guard that lets keyless run, own keys, one worker", open, 1, Order{Keyed: true}, true, true},
 		{"guard that lets keyless run, own keys, two workers", open, 2, Order{Keyed: true}, false, true},
+		{"guard that fails open", failOpen, 0, Order{}, true, true},
+		{"guard that fails open, two workers", failOpen, 2, Order{}, false, true},
+		{"disabled guard", disabled, 0, Order{}, true, true},
+		{"disabled guard, two workers", disabled, 2, Order{}, false, true},
 		{"no guard", nil, 0, Order{}, true, true},
 		{"no guard, one worker", nil, 1, Order{}, true, true},
 		{"no guard, four workers", nil, 4, Order{}, false, true},
