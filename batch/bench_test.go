@@ -59,3 +59,39 @@ func BenchmarkProcess(b *testing.B) {
 		})
 	}
 }
+
+// noStages are stages that do nothing.
+type noStages struct{ groups batch.Groups }
+
+func (s *noStages) Prepare(context.Context, int) (string, error)            { return "", nil }
+func (s *noStages) Twin(int, int) error                                     { return nil }
+func (s *noStages) Groups() batch.Groups                                    { return s.groups }
+func (s *noStages) Admit(_ context.Context, _ []int, _ []batch.Admission)   {}
+func (s *noStages) Begin(int)                                               {}
+func (s *noStages) Run(context.Context, int) error                          { return nil }
+func (s *noStages) Settle(_ context.Context, _ []int, _ []batch.Settlement) {}
+
+// BenchmarkRunStages is the engine alone, with groups and without: what it costs to hand records from workers to calls.
+func BenchmarkRunStages(b *testing.B) {
+	const n = 1000
+	for _, lanes := range []bool{false, true} {
+		for _, groups := range []batch.Groups{{}, {Admit: 100, Settle: 25}} {
+			b.Run(fmt.Sprintf("lanes=%v/groups=%d", lanes, groups.Admit), func(b *testing.B) {
+				options := &batch.Options{Logger: slog.New(slog.DiscardHandler)}
+				records := benchmarkRecords(n)
+				if !lanes {
+					for i := range records {
+						records[i].Lane = ""
+					}
+				}
+				b.ReportAllocs()
+				for b.Loop() {
+					if report := batch.RunStages(b.Context(), records, &noStages{groups}, options); report.Failed() > 0 {
+						b.Fatal(report)
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/record")
+			})
+		}
+	}
+}

@@ -141,7 +141,10 @@ func (e *engine) take() (int, *Admission) {
 			return i, admission
 		}
 		e.idle++
-		e.send()
+		if e.grouped() {
+			e.tick()
+			e.send()
+		}
 		e.ready.Wait()
 		e.idle--
 		e.tick()

@@ -2,6 +2,7 @@ package batch
 
 import (
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -10,8 +11,9 @@ import (
 // has admitted are the first that workers take.
 //
 // A group to be admitted is sent when it is full, or when a worker has nothing else to do and none is about to add to
-// it. Records are admitted ahead of those that can run at once by one group at most, and by no more than handlers of the
-// pace seen so far begin in half a second: what is admitted and waits holds a claim that others may wait for.
+// it; it waits for one whose record takes long to prepare for a few milliseconds only. Records are admitted ahead of
+// those that can run at once by one group at most, and by no more than handlers of the pace seen so far begin in half a
+// second: what is admitted and waits holds a claim that others may wait for.
 //
 // A group to be settled is sent when it is full. It is sent as well when a worker has nothing else to do, or when a
 // handler in it was so slow that waiting for others gains nothing; but not as the third at a time, since those that end
@@ -30,14 +32,15 @@ type group struct {
 const (
 	admitHorizon = 500 * time.Millisecond // for how long handlers may be busy with what is admitted
 	slowHandler  = time.Millisecond       // about what a call for a group takes
-	settleLinger = 5 * time.Millisecond   // for how long a group waits to be settled at most
+	groupLinger  = 5 * time.Millisecond   // for how long a group waits for what may be added to it
 	partialCalls = 2
 )
 
 // groups prepares the engine for stages that take groups. Where any failure stops the batch there are none: whether a
-// record has failed must be known before the next one starts.
+// record has failed must be known before the next one starts. Neither are there where records of lanes run one at a time:
+// the next one of a lane would be claimed, and run, behind all that could be claimed together with the one before it.
 func (e *engine) groups() {
-	if e.options.StopOnFailure {
+	if e.options.StopOnFailure || (e.options.concurrency() == 1 && anyLane(e.records)) {
 		return
 	}
 	g := e.stages.Groups()
@@ -45,6 +48,10 @@ func (e *engine) groups() {
 		e.admitting.size, e.settling.size = max(g.Admit, 1), max(g.Settle, 1)
 		e.admissions = make([]*Admission, len(e.records))
 	}
+}
+
+func anyLane(records []Record) bool {
+	return slices.ContainsFunc(records, func(r Record) bool { return r.Lane != "" })
 }
 
 func (e *engine) grouped() bool { return e.admissions != nil }
@@ -105,8 +112,7 @@ func (w *worker) notPreparing() {
 	}
 }
 
-// queueAdmission adds the worker's record to the next group to be admitted. It may hold a claim already, which has
-// become too old to start with.
+// queueAdmission adds the worker's record to the next group to be admitted.
 func (w *worker) queueAdmission() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -121,7 +127,7 @@ func (w *worker) queueAdmission() {
 		w.addToSettle(w.i, Settlement{Outcome: Skipped, Err: err}, false)
 	} else {
 		w.items[w.i].phase = phaseQueued
-		w.admitting.records = append(w.admitting.records, w.i)
+		w.addTo(&w.admitting, w.i)
 	}
 	w.send()
 }
@@ -144,16 +150,23 @@ func (w *worker) queueSettlement() {
 }
 
 func (e *engine) addToSettle(i int, s Settlement, stop bool) {
-	if len(e.settling.records) == 0 {
-		e.tick()
-		e.settling.since = e.clock
-		e.nudge()
-	}
 	e.items[i].stop = stop
-	e.settling.records = append(e.settling.records, i)
+	e.addTo(&e.settling, i)
 	e.settlements = append(e.settlements, s)
 	e.settling.urgent = e.settling.urgent || e.items[i].laneNext >= 0
 }
+
+func (e *engine) addTo(g *group, i int) {
+	if len(g.records) == 0 {
+		e.tick()
+		g.since = e.clock
+		e.nudge()
+	}
+	g.records = append(g.records, i)
+}
+
+// lingers reports whether the group had waited for long enough when the clock was read last.
+func (e *engine) lingers(g *group) bool { return e.clock-g.since >= groupLinger }
 
 // send makes the calls for the groups whose time has come. It is called, with the lock, after whatever may bring it.
 func (e *engine) send() {
@@ -161,7 +174,7 @@ func (e *engine) send() {
 		return
 	}
 	if a := &e.admitting; len(a.records) > 0 && e.stopped == nil && e.ahead <= e.options.concurrency() {
-		idle := e.idle > 0 && e.preparing == 0 && !e.queue.ready(e.items)
+		idle := e.idle > 0 && (e.preparing == 0 || e.lingers(a)) && !e.queue.ready(e.items)
 		if idle || len(a.records) >= e.admitLimit() {
 			e.sendAdmission()
 		}
@@ -172,24 +185,28 @@ func (e *engine) send() {
 	}
 	idle := e.idle > 0 && len(e.admitted) == 0 && !(e.wantsMore() && e.queue.ready(e.items))
 	early := (idle || s.slow) && (s.urgent || s.calls < partialCalls)
-	if early || len(s.records) >= s.size || e.stopped != nil || e.closed {
+	if early || len(s.records) >= s.size || e.lingers(s) || e.stopped != nil || e.closed {
 		e.sendSettlement()
 	}
 }
 
-// sendLingering makes the call for a group that waits to be settled, if it has waited for long enough. Otherwise it
-// returns a channel that fires when it will have.
+// sendLingering makes the calls for groups that have waited for long enough. It returns a channel that fires when the
+// next one will have, if there is one.
 func (e *engine) sendLingering() <-chan time.Time {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if len(e.settling.records) == 0 {
+	e.tick()
+	e.send()
+	next := time.Duration(-1)
+	for _, g := range []*group{&e.admitting, &e.settling} {
+		if left := g.since + groupLinger - e.clock; len(g.records) > 0 && left > 0 && (next < 0 || left < next) {
+			next = left
+		}
+	}
+	if next < 0 {
 		return nil
 	}
-	if left := settleLinger - (time.Since(e.begin) - e.settling.since); left > 0 {
-		return time.After(left)
-	}
-	e.sendSettlement()
-	return nil
+	return time.After(next)
 }
 
 func (e *engine) sendAdmission() {

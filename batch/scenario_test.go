@@ -105,6 +105,15 @@ func (s *scenario) run(t *testing.T, settleDown func()) (faults []string) {
 		events = append(events, event{what, i})
 	}
 	var inside gauge
+	waiting, most := map[int]bool{}, 0 // records that are admitted and have not begun
+	waits := func(i int, yes bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if waiting[i] = yes; !yes {
+			delete(waiting, i)
+		}
+		most = max(most, len(waiting))
+	}
 	held := make([]int, len(s.records))
 	wait := func(ctx context.Context, i, stage int) {
 		if p := &s.plans[i]; p.heeds {
@@ -196,9 +205,13 @@ func (s *scenario) run(t *testing.T, settleDown func()) (faults []string) {
 			if p.startBy && held[i] == p.holds+1 { // the second time it may wait
 				a.StartBy = time.Now().Add(p.takes[2])
 			}
+			waits(i, true)
 			return a
 		},
-		begin: func(i int) { happened("begin", i) },
+		begin: func(i int) {
+			waits(i, false)
+			happened("begin", i)
+		},
 		run: func(ctx context.Context, i int) error {
 			defer stage("run", ctx, i, 2)()
 			switch s.plans[i].run {
@@ -215,6 +228,7 @@ func (s *scenario) run(t *testing.T, settleDown func()) (faults []string) {
 		},
 		settle: func(ctx context.Context, i int, settled batch.Settlement) batch.Settlement {
 			defer stage("settle", ctx, i, 3)()
+			waits(i, false)
 			switch s.plans[i].settle {
 			case 1:
 				settled.Unrecorded = settled.Outcome == batch.Succeeded
@@ -247,7 +261,23 @@ func (s *scenario) run(t *testing.T, settleDown func()) (faults []string) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
+	if most > s.mayWait() {
+		fault("%d records were admitted and waited, want %d at most", most, s.mayWait())
+	}
 	return append(faults, s.check(report, events, leaders)...)
+}
+
+// mayWait is how many records may be admitted, at most, and not have begun: those that can begin, and a group more. Those
+// that are to be admitted once more have been taken out of the account, but still count here.
+func (s *scenario) mayWait() int {
+	most := s.concurrency
+	if (s.groups != batch.Groups{}) {
+		most += max(s.groups.Admit, s.groups.Settle, s.concurrency)
+	}
+	if slices.ContainsFunc(s.plans, func(p plan) bool { return p.startBy }) {
+		most *= 2
+	}
+	return most
 }
 
 // check holds the results against what happened.
@@ -351,6 +381,16 @@ func (s *scenario) check(report *batch.Report, events []event, leaders map[int]i
 	for class, runs := range classes {
 		if runs > 1 {
 			fault("%s %q ran %d times", class[0], class[1], runs)
+		}
+	}
+	if s.concurrency == 1 && !slices.ContainsFunc(s.plans, func(p plan) bool { return p.holds > 0 }) {
+		last := -1
+		for _, e := range events {
+			if e.what == "run" && e.i < last {
+				fault("record %d ran behind %d, one at a time", e.i, last)
+			} else if e.what == "run" {
+				last = e.i
+			}
 		}
 	}
 	if s.stop && s.concurrency == 1 && stopped >= 0 {

@@ -38,12 +38,18 @@ var unsound = []struct {
 // An error whose methods panic is looked at once, when a stage returns it. Its record fails, and is not run again; what
 // looks at the error later, and be it the caller, meets one that is sound.
 func TestUnsoundErrors(t *testing.T) {
-	for _, place := range []string{"run", "admit", "hold", "settle"} {
+	for _, place := range []string{"run", "admit", "hold", "settle", "admit in groups", "hold in groups", "settle in groups"} {
+		place, grouped := strings.CutSuffix(place, " in groups")
+		var groups batch.Groups
+		if grouped {
+			groups = batch.Groups{Admit: 2, Settle: 2}
+		}
 		for _, e := range unsound {
-			t.Run(fmt.Sprintf("%T from %s", e.err, place), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%T from %s, groups %v", e.err, place, grouped), func(t *testing.T) {
 				var logged trace
 				runs, held := 0, false
 				report := runStages(t, t.Context(), newRecords("a b"), &stages{
+					groups: groups,
 					admit: func(_ context.Context, i int) (a batch.Admission) {
 						switch {
 						case i > 0:

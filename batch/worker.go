@@ -168,6 +168,10 @@ func (w *worker) admit() {
 		w.queueAdmission()
 		return
 	}
+	w.admitAlone()
+}
+
+func (w *worker) admitAlone() {
 	w.one[0], w.oneAdmission[0] = w.i, Admission{}
 	w.stages.Admit(w.handlers, w.one[:], w.oneAdmission[:])
 	a := &w.oneAdmission[0]
@@ -191,8 +195,9 @@ func (w *worker) beginAdmitted() {
 	case a.Outcome != 0:
 		w.refuse(a)
 	case !a.StartBy.IsZero() && time.Now().After(a.StartBy):
-		w.stage = stageNone
-		w.queueAdmission()
+		// By this worker, and not in a group: it would be overtaken there, and one worker alone would have all claims
+		// renewed that wait, most of which must wait on.
+		w.admitAlone()
 	default:
 		w.begin(a)
 	}
