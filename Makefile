@@ -19,6 +19,9 @@ TESTFLAGS ?=
 # For `make bench`: batch sizes, latencies, rounds, such as BENCHFLAGS='-sizes 10,1000 -rounds 1'.
 BENCHFLAGS ?=
 
+# For `make chaos`: such as CHAOSFLAGS='-time 10m -seed 1'.
+CHAOSFLAGS ?=
+
 # For `make microbench`: which benchmarks, how often, where the results go, and results to compare them with.
 BENCH ?= .
 COUNT ?= 6
@@ -73,6 +76,10 @@ bench: tools ## oncekit beside a hand-written loop and Powertools TypeScript, on
 .PHONY: model
 model: ## explore the protocol's model with large bounds, and without each rule (2 to 3 min, 2.5 GB)
 	@go run ./docs/model
+
+.PHONY: chaos
+chaos: tools ## kill and freeze processes at their work for a while, and check what they have done
+	@go run ./internal/chaos $(CHAOSFLAGS)
 
 .PHONY: microbench
 microbench: ## the Go benchmarks: BENCH=regexp COUNT=6 BENCHTIME=1s OUT=bench.txt BASE=earlier.txt

@@ -249,8 +249,8 @@ func TestLambda(t *testing.T) {
 			}
 			// On a machine that took more than a second to start the process again there is nothing to see here.
 			if len(failed) == 16 && time.Now().Before(held) {
-				if len(next) != 10 {
-					t.Errorf("the first answer names %d messages, want the 10 whose claims are still held", len(next))
+				if len(next) < 10 || len(next) > 14 { // claims run ahead of the workers
+					t.Errorf("the first answer names %d messages, want the 10 that hung, and of the 4 not begun those that were claimed", len(next))
 				}
 				sawHeld = true
 			}

@@ -36,9 +36,10 @@ func deployedSize(t *testing.T, pkg string) int64 {
 }
 
 // TestBinarySize compares the function with one of the same work that is written with the SDK alone: a larger binary
-// takes longer to start.
+// takes longer to start. A third of a megabyte is for the calls for many, which the one by hand does not make: the SDK's
+// code for three more operations, and ours for statements.
 func TestBinarySize(t *testing.T) {
-	const limit = 1_200_000
+	const limit = 1_500_000
 	function, byHand := deployedSize(t, "./lambda"), deployedSize(t, "./internal/byhand")
 	t.Logf("linux/arm64, stripped, lambda.norpc: %d bytes, by hand %d, %d more",
 		function, byHand, function-byHand)

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/oncekit/oncekit/internal/dynamotest"
+	"github.com/oncekit/oncekit/internal/lifetime"
 )
 
 func main() {
@@ -44,7 +45,7 @@ func (program) Run() int {
 	}
 	progress := func(text string) { fmt.Fprintf(os.Stderr, "%s: %s\n", time.Now().Format(time.TimeOnly), text) }
 	var missed int
-	err = live(func(t testing.TB) (err error) {
+	err = lifetime.Live(func(t testing.TB) (err error) {
 		_, missed, err = run(t, ctx, c, os.Stdout, progress)
 		return err
 	})

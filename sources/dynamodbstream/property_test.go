@@ -17,6 +17,7 @@ import (
 
 	"github.com/oncekit/oncekit/batch"
 	"github.com/oncekit/oncekit/idempotency"
+	"github.com/oncekit/oncekit/idempotency/storetest"
 	"github.com/oncekit/oncekit/sources/dynamodbstream"
 	"github.com/oncekit/oncekit/sources/dynamodbstream/dynamodbstreamtest"
 	"github.com/oncekit/oncekit/sources/lambdatest"
@@ -29,7 +30,7 @@ type tableScenario struct {
 	writes                                   []plannedWrite
 	seed                                     uint64
 	shards, batchSize, retries, factor       int
-	bisect, serial, sink                     bool
+	bisect, serial, sink, bulk               bool
 	concurrency                              int
 	duplicates, crashes, storeFaults, faults float64
 	lease                                    time.Duration
@@ -62,16 +63,17 @@ func drawTableScenario(t *rapid.T) *tableScenario {
 		lease:       rapid.SampledFrom([]time.Duration{0, time.Second, 45 * time.Second}).Draw(t, "lease"),
 	}
 	if s.guarded {
+		s.bulk = rapid.Bool().Draw(t, "bulk")
 		s.factor = rapid.IntRange(1, 3).Draw(t, "factor")
 	}
-	after := 0
+	after, items := 0, rapid.SampledFrom([]int{4, 20}).Draw(t, "items") // with many, records of many lanes share a call
 	for range rapid.IntRange(1, 40).Draw(t, "writes") {
 		after += rapid.SampledFrom([]int{0, 0, 0, 1}).Draw(t, "later by")
 		s.writes = append(s.writes, plannedWrite{
 			after: after,
 			does: rapid.SampledFrom([]string{"put", "put", "put", "put", "put", "delete", "expire", "redeliver", "rollover", "split"}).
 				Draw(t, "does"),
-			item: rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "item"),
+			item: string(rune('a' + rapid.IntRange(0, items-1).Draw(t, "item"))),
 			n:    rapid.IntRange(0, 30).Draw(t, "n"),
 		})
 	}
@@ -172,7 +174,11 @@ func (l *tableLedger) run(t *testing.T) {
 		if !s.guarded {
 			return
 		}
-		o.Idempotency, err = idempotency.New("ledger", l.table.Store(tableStore{idempotency.NewMemoryStore(), l}),
+		var store idempotency.Store = tableStore{idempotency.NewMemoryStore(), l}
+		if s.bulk {
+			store = storetest.Bulk(store)
+		}
+		o.Idempotency, err = idempotency.New("ledger", l.table.Store(store),
 			func(o *idempotency.Options) { o.Lease, o.Logger = s.lease, discard() })
 		if err != nil {
 			t.Fatal(err)
@@ -450,7 +456,10 @@ func (l *tableLedger) storeFault() func(lambdatest.Point) lambdatest.Fault {
 		}
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		switch kind := lambdatest.Seed(l.s.seed).Fraction("fault", p.Name, p.Key, time.Now().String()); {
+		fraction := func(of string) float64 {
+			return lambdatest.Seed(l.s.seed).Fraction(of, p.Name, p.Key, time.Now().String())
+		}
+		switch kind := fraction("fault"); {
 		case kind < .3:
 			f.Err = errors.New("throttled")
 		case kind < .6:
@@ -458,8 +467,16 @@ func (l *tableLedger) storeFault() func(lambdatest.Point) lambdatest.Fault {
 		default:
 			f.Latency = 6 * time.Second
 		}
-		if p.Name == "Complete" {
+		if n := len(p.Keys); n > 1 && fraction("part") < .5 {
+			f.Part = 1 + int(fraction("part of")*float64(n-1))
+		}
+		switch p.Name {
+		case "Complete":
 			l.known[p.Key].unsure = true
+		case "CompleteAll":
+			for _, key := range p.Keys {
+				l.known[key].unsure = true
+			}
 		}
 		return f
 	}
@@ -495,6 +512,17 @@ func (s tableStore) Claim(ctx context.Context, r idempotency.ClaimRequest) (idem
 		e.owner, e.lease = r.Owner, r.Lease
 	}
 	return result, err
+}
+
+func (s tableStore) Renew(ctx context.Context, r idempotency.RenewRequest) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.Store.Renew(ctx, r)
+	if err == nil {
+		e := s.known[r.Key]
+		e.owner, e.lease = r.NewOwner, r.Lease
+	}
+	return err
 }
 
 func (s tableStore) Complete(ctx context.Context, r idempotency.CompleteRequest) error {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/oncekit/oncekit/batch"
 	"github.com/oncekit/oncekit/idempotency"
+	"github.com/oncekit/oncekit/idempotency/storetest"
 	"github.com/oncekit/oncekit/sources/dynamodbstream"
 )
 
@@ -143,6 +144,9 @@ func wantError(t testing.TB, err error, parts ...string) {
 
 func newGuard(t testing.TB, store idempotency.Store, optFns ...func(*idempotency.Options)) *idempotency.Guard {
 	t.Helper()
+	if inBulk {
+		store = storetest.Bulk(store)
+	}
 	quiet := func(o *idempotency.Options) { o.Logger = discard() }
 	guard, err := idempotency.New("orders", store, append([]func(*idempotency.Options){quiet}, optFns...)...)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/oncekit/oncekit/batch"
 	"github.com/oncekit/oncekit/idempotency"
+	"github.com/oncekit/oncekit/idempotency/storetest"
 	"github.com/oncekit/oncekit/sources/eventbridge"
 )
 
@@ -101,6 +102,9 @@ func newHandler[T any](
 
 func newGuard(t tb, store idempotency.Store, optFns ...func(*idempotency.Options)) *idempotency.Guard {
 	t.Helper()
+	if inBulk {
+		store = storetest.Bulk(store)
+	}
 	quiet := func(o *idempotency.Options) { o.Logger = discard }
 	guard, err := idempotency.New("invoices", store, append([]func(*idempotency.Options){quiet}, optFns...)...)
 	if err != nil {

@@ -69,7 +69,11 @@ func TestLanes(t *testing.T) {
 				begin := time.Now()
 				w := &worker{work: s.work}
 				wantCheckpoint(t, t.Context(), newHandler(t, w.handle, test.options...), event(records...), "")
-				if took := time.Since(begin); took != test.took {
+				took := time.Since(begin)
+				if inBulk && test.name == "guard, concurrency 2" && took == 4*time.Second {
+					took = test.took // it is left to chance whether a2 or b2, ready at one moment, is claimed first, and so when a3 is
+				}
+				if took != test.took {
 					t.Errorf("the batch took %v, want %v", took, test.took)
 				}
 				want := []string{"begin a1", "end a1", "begin a2", "end a2", "begin a3", "end a3"}

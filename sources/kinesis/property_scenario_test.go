@@ -3,6 +3,7 @@ package kinesis_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"time"
 
@@ -24,6 +25,7 @@ const (
 type streamScenario struct {
 	by      protection
 	actions []streamAction
+	keys    []string // partition keys, empty: none
 	seed    uint64
 
 	// The stream and the mapping.
@@ -43,6 +45,7 @@ type streamScenario struct {
 	errorOn            batch.ErrorOn
 	maxAttempts        int
 	count, failsUnsure bool // the guard counts attempts; FailUnrecorded
+	bulk               bool // its store takes many requests in a call
 	lease, expiry      time.Duration
 	skew, wait         time.Duration
 }
@@ -160,6 +163,12 @@ func drawStreamScenario(t *rapid.T, by protection) *streamScenario {
 		s.concurrency = min(s.concurrency, 1)
 		s.skew = oneOf[time.Duration](t, "skew", 0, 0, -1)
 	}
+	s.keys = []string{"k", "l", "m", "n", ""}
+	if s.bulk && rapid.Bool().Draw(t, "many keys") { // records of many lanes share a call
+		for i := range 20 {
+			s.keys = append(s.keys, fmt.Sprint("k", i))
+		}
+	}
 	for after := 0; len(s.actions) < 16; {
 		a := s.drawAction(t)
 		after += oneOf(t, "later by", 0, 0, 0, 1, 2)
@@ -178,6 +187,7 @@ func (s *streamScenario) drawGuard(t *rapid.T) {
 	s.skew = oneOf[time.Duration](t, "skew", 0, 0, -1)
 	s.wait = oneOf(t, "wait", 0, 0, -1, 500*time.Millisecond)
 	s.failsUnsure = rapid.Bool().Draw(t, "fail unrecorded")
+	s.bulk = rapid.Bool().Draw(t, "bulk")
 	if oneOf(t, "keys expire", false, false, true) {
 		s.expiry = max(s.lease, oneOf[time.Duration](t, "expiry", 2, 9)*time.Second)
 		return // and with the keys the counts, so that attempts may never be exhausted
@@ -213,7 +223,7 @@ func (s *streamScenario) drawAction(t *rapid.T) streamAction {
 }
 
 func (s *streamScenario) drawRecord(t *rapid.T) plannedRecord {
-	r := plannedRecord{key: oneOf(t, "key", "k", "l", "m", "n", "")}
+	r := plannedRecord{key: oneOf(t, "key", s.keys...)}
 	switch rapid.IntRange(0, 14).Draw(t, "never succeeds") {
 	case 13:
 		r.broken = s.givesUp() || s.sink

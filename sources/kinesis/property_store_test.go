@@ -68,6 +68,21 @@ func (s ledgerStore) Release(ctx context.Context, r idempotency.ReleaseRequest) 
 	return err
 }
 
+func (s ledgerStore) Renew(ctx context.Context, r idempotency.RenewRequest) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.Store.Renew(ctx, r)
+	e := s.of(r.Key)
+	s.tell("%s is renewed until %v: %v", e.name, r.Lease, err)
+	if e.runOf(r.Owner) != nil {
+		s.fault("%s is renewed after it was started", e.name)
+	}
+	if err == nil {
+		e.owner, e.lease = r.NewOwner, r.Lease
+	}
+	return err
+}
+
 // of returns the entry of a key. The caller holds mu.
 func (l *ledger) of(key string) *ledgerEntry {
 	e := l.named[key]
@@ -182,13 +197,21 @@ func (l *ledger) storeFault(s *streamScenario) func(lambdatest.Point) lambdatest
 			default:
 				o.Latency = 6 * time.Second
 			}
+			if n := len(p.Keys); n > 1 && kind("part") < .5 {
+				o.Part = 1 + int(kind("part of")*float64(n-1))
+			}
 			if kind("outage") < .5 {
 				o.end = now.Add(time.Second)
 			}
 			outages[at] = o
 		}
-		if p.Name == "Complete" {
+		switch p.Name {
+		case "Complete":
 			l.unsure[p.Key] = true
+		case "CompleteAll":
+			for _, key := range p.Keys {
+				l.unsure[key] = true
+			}
 		}
 		l.tell("%s of %s: %+v", p.Name, p.Key, o.Fault)
 		return o.Fault

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/oncekit/oncekit/idempotency"
+	"github.com/oncekit/oncekit/idempotency/storetest"
 	"github.com/oncekit/oncekit/idempotency/watermark"
 	"github.com/oncekit/oncekit/sources/kinesis"
 	"github.com/oncekit/oncekit/sources/kinesis/kinesistest"
@@ -88,7 +89,11 @@ func (l *ledger) options(t *testing.T) func(*kinesis.Options) {
 		}
 		switch s.by {
 		case byGuard:
-			guard, err := idempotency.New("ledger", l.stream.Store(ledgerStore{idempotency.NewMemoryStore(), l}), func(o *idempotency.Options) {
+			var store idempotency.Store = ledgerStore{idempotency.NewMemoryStore(), l}
+			if s.bulk {
+				store = storetest.Bulk(store)
+			}
+			guard, err := idempotency.New("ledger", l.stream.Store(store), func(o *idempotency.Options) {
 				o.CountAttempts, o.FailUnrecorded, o.Logger = s.count, s.failsUnsure, discard()
 				o.Lease, o.Expiry, o.Skew, o.Wait = s.lease, s.expiry, s.skew, s.wait
 			})

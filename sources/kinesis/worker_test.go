@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/oncekit/oncekit/idempotency"
+	"github.com/oncekit/oncekit/idempotency/storetest"
 	"github.com/oncekit/oncekit/sources/kinesis"
 )
 
@@ -131,6 +132,9 @@ func wantError(t tb, err error, parts ...string) {
 
 func newGuard(t tb, store idempotency.Store, optFns ...func(*idempotency.Options)) *idempotency.Guard {
 	t.Helper()
+	if inBulk {
+		store = storetest.Bulk(store)
+	}
 	quiet := func(o *idempotency.Options) { o.Logger = discard() }
 	guard, err := idempotency.New("clicks", store, append([]func(*idempotency.Options){quiet}, optFns...)...)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/oncekit/oncekit/idempotency"
+	"github.com/oncekit/oncekit/idempotency/storetest"
 	"github.com/oncekit/oncekit/sources/sqs"
 )
 
@@ -102,6 +103,9 @@ func wantFailures(t tb, ctx context.Context, h invoker, payload []byte, ids ...s
 
 func newGuard(t tb, store idempotency.Store, optFns ...func(*idempotency.Options)) *idempotency.Guard {
 	t.Helper()
+	if inBulk {
+		store = storetest.Bulk(store)
+	}
 	quiet := func(o *idempotency.Options) { o.Logger = discard() }
 	guard, err := idempotency.New("orders", store, append([]func(*idempotency.Options){quiet}, optFns...)...)
 	if err != nil {

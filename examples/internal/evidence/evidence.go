@@ -73,7 +73,9 @@ func (e *Evidence) RecordEnded(a Attempt, r batch.Result) {
 	}
 }
 
-// Store returns the store, seen from behind the faults: what gets there and succeeds has happened.
+// Store returns the store, seen from behind the faults: what gets there and succeeds has happened. It takes one request in
+// a call, whatever inner does: which records share a call depends on which goroutine comes first, and what goes wrong in a
+// simulation must not.
 func (e *Evidence) Store(inner idempotency.Store) idempotency.Store { return &store{inner, e} }
 
 type store struct {

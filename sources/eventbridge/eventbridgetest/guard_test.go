@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/oncekit/oncekit/idempotency"
+	"github.com/oncekit/oncekit/idempotency/storetest"
 	"github.com/oncekit/oncekit/sources/eventbridge"
 	"github.com/oncekit/oncekit/sources/eventbridge/eventbridgetest"
 	"github.com/oncekit/oncekit/sources/lambdatest"
@@ -284,7 +285,11 @@ func TestGuardedHandler(t *testing.T) {
 				}
 			})
 			store := &completions{Store: idempotency.NewMemoryStore()}
-			guard, err := idempotency.New("invoices", b.Store(store), func(o *idempotency.Options) { o.Logger = discard })
+			var inner idempotency.Store = store
+			if seed >= 3 {
+				inner = storetest.Bulk(store)
+			}
+			guard, err := idempotency.New("invoices", b.Store(inner), func(o *idempotency.Options) { o.Logger = discard })
 			if err != nil {
 				t.Fatal(err)
 			}
