@@ -73,6 +73,7 @@ type engine struct {
 	ahead               int           // records that are, or that are being admitted
 	preparing           int           // workers that may be about to add to admitting
 	pace                time.Duration // how long a handler takes, 0: none has ended
+	startIn             time.Duration // within which what was admitted last may begin, 0: that does not matter
 	ran                 bool          // a handler has begun
 	answered            bool          // a group was admitted
 

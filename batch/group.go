@@ -12,14 +12,14 @@ import (
 //
 // A group to be admitted is sent when it is full, or when a worker has nothing else to do and none is about to add to
 // it; it waits for one whose record takes long to prepare for a few milliseconds only. Records are admitted ahead of
-// those that can run at once by one group at most, and by no more than handlers of the pace seen so far begin in half a
-// second: what is admitted and waits holds a claim that others may wait for.
+// those that can run at once by one group at most, and by no more than handlers of the pace seen so far begin within the
+// horizon: see horizon.go.
 //
 // A group to be settled is sent when it is full. It is sent as well when a worker has nothing else to do, or when a
 // handler in it was so slow that waiting for others gains nothing; but not as the third at a time, since those that end
-// meanwhile can share a call, unless the next record of a lane waits for it. When the batch stops, nothing waits. The
-// supervisor sends what is left over for too long: all workers may be at handlers that take their time, and a crash
-// would repeat what is done and not stored.
+// meanwhile can share a call, unless the next record of a lane waits for it, or none is left that could. When the batch
+// stops, nothing waits. The supervisor sends what is left over for too long: all workers may be at handlers that take
+// their time, and a crash would repeat what is done and not stored.
 type group struct {
 	size    int // how many records a call takes best
 	records []int
@@ -30,9 +30,8 @@ type group struct {
 }
 
 const (
-	admitHorizon = 500 * time.Millisecond // for how long handlers may be busy with what is admitted
-	slowHandler  = time.Millisecond       // about what a call for a group takes
-	groupLinger  = 5 * time.Millisecond   // for how long a group waits for what may be added to it
+	slowHandler  = time.Millisecond     // about what a call for a group takes
+	groupLinger  = 5 * time.Millisecond // for how long a group waits for what may be added to it
 	partialCalls = 2
 )
 
@@ -55,44 +54,6 @@ func anyLane(records []Record) bool {
 }
 
 func (e *engine) grouped() bool { return e.admissions != nil }
-
-// nextInGroups returns the record that a worker should take, -1 if there is none, and whether it is admitted. Preparing
-// comes first while too little is admitted to keep all workers busy until the next group is.
-func (e *engine) nextInGroups() (i int, admitted bool) {
-	if e.wantsMore() {
-		if i := e.queue.pop(e.items); i >= 0 {
-			e.preparing++
-			return i, false
-		}
-	}
-	if len(e.admitted) == 0 {
-		return -1, false
-	}
-	i = e.admitted.pop()
-	e.ahead--
-	e.send()
-	if e.idle > 0 && e.wantsMore() && e.queue.ready(e.items) {
-		e.ready.Signal()
-	}
-	return i, true
-}
-
-// wantsMore reports whether another record should be prepared.
-func (e *engine) wantsMore() bool {
-	return e.ahead <= e.options.concurrency() && len(e.admitting.records) < e.admitLimit()
-}
-
-// admitLimit is how many records the next group to be admitted has at most.
-func (e *engine) admitLimit() int {
-	size, concurrency := e.admitting.size, e.options.concurrency()
-	switch {
-	case e.pace > 0:
-		size = min(size, max(int(admitHorizon*time.Duration(concurrency)/e.pace), 1))
-	case e.ran || !e.answered: // nobody knows yet how fast handlers are
-		size = min(size, max(e.settling.size, concurrency))
-	}
-	return size
-}
 
 // prepared ends the time in which the worker is about to add to a group, and has not.
 func (w *worker) prepared() {
@@ -173,8 +134,8 @@ func (e *engine) send() {
 	if !e.grouped() {
 		return
 	}
-	if a := &e.admitting; len(a.records) > 0 && e.stopped == nil && e.ahead <= e.options.concurrency() {
-		idle := e.idle > 0 && (e.preparing == 0 || e.lingers(a)) && !e.queue.ready(e.items)
+	if a := &e.admitting; len(a.records) > 0 && e.stopped == nil && e.mayRunAhead(1) && e.maySendAdmission() {
+		idle := e.idle > 0 && (e.preparing == 0 || e.lingers(a)) && !(e.wantsMore() && e.queue.ready(e.items))
 		if idle || len(a.records) >= e.admitLimit() {
 			e.sendAdmission()
 		}
@@ -185,9 +146,15 @@ func (e *engine) send() {
 	}
 	idle := e.idle > 0 && len(e.admitted) == 0 && !(e.wantsMore() && e.queue.ready(e.items))
 	early := (idle || s.slow) && (s.urgent || s.calls < partialCalls)
-	if early || len(s.records) >= s.size || e.lingers(s) || e.stopped != nil || e.closed {
+	if early || e.nothingJoins() || len(s.records) >= s.size || e.lingers(s) || e.stopped != nil || e.closed {
 		e.sendSettlement()
 	}
+}
+
+// nothingJoins reports whether no record can be added to the group to be settled before one of the calls under way ends:
+// no worker has one, and none is on its way to a worker.
+func (e *engine) nothingJoins() bool {
+	return e.busy == e.settling.calls && len(e.admitted)+len(e.admitting.records) == 0 && !e.queue.ready(e.items)
 }
 
 // sendLingering makes the calls for groups that have waited for long enough. It returns a channel that fires when the
@@ -276,6 +243,9 @@ func (e *engine) admissionsAnswered(records []int, admissions []Admission) {
 	e.admitting.calls--
 	e.answered = true
 	for k, i := range records {
+		if by := admissions[k].StartBy; !by.IsZero() {
+			e.startIn = max(time.Until(by), 1)
+		}
 		ended = e.admissionAnswered(ended, i, &admissions[k])
 	}
 	if e.idle > 0 {

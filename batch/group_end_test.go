@@ -165,7 +165,7 @@ func TestGroupsOfStragglers(t *testing.T) {
 func TestGroupsReleasedAtAStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGrouped(4, 4)
-		g.run = sleeps(10 * time.Second)
+		g.run = sleeps(400 * ms)
 		var calls atomic.Int32
 		g.admit = func(_ context.Context, records []int, admissions []batch.Admission) {
 			if calls.Add(1) == 2 {
@@ -182,8 +182,8 @@ func TestGroupsReleasedAtAStop(t *testing.T) {
 			}
 		}
 		g.wantNoClaims(t)
-		if n, line := g.count("failed"); n != 1 || at(line) > 10*time.Second+5*ms {
-			t.Errorf("the failure was settled %d times, %q, want once, and soon after the second call at 10s", n, line)
+		if n, line := g.count("failed"); n != 1 || at(line) > 405*ms {
+			t.Errorf("the failure was settled %d times, %q, want once, and soon after the second call at 400ms", n, line)
 		}
 	})
 }

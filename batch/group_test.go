@@ -171,12 +171,17 @@ func TestGroups(t *testing.T) {
 			"12.2ms run 4", "12.3ms run 5", "12.4ms settle 4 succeeded, 5 succeeded",
 		}},
 		{"nothing else is ready", "a b c", [2]int{10, 10}, 5, []time.Duration{100 * us, 200 * us, 300 * us}, 4 * ms, []string{"0s admit [0 1 2]", "4ms run 0", "4ms run 1", "4ms run 2", "4.1ms settle 0 succeeded", "4.2ms settle 1 succeeded",
-			"8.1ms settle 2 succeeded",
+			"4.3ms settle 2 succeeded",
 		}},
-		// Nobody waits for the first two, nor for those that end while they are settled.
+		// Nobody waits for the first two. Those that end while they are settled share a call, which waits for none of them
+		// once the last handler has ended.
 		{"slow handlers", "a b c d", [2]int{4, 4}, 4, []time.Duration{10 * ms, 11 * ms, 12 * ms, 13 * ms}, 4 * ms, []string{
 			"0s admit [0 1 2 3]", "4ms run 0", "4ms run 1", "4ms run 2", "4ms run 3",
-			"14ms settle 0 succeeded", "15ms settle 1 succeeded", "18ms settle 2 succeeded, 3 succeeded",
+			"14ms settle 0 succeeded", "15ms settle 1 succeeded", "17ms settle 2 succeeded, 3 succeeded",
+		}},
+		{"more to come", "a b c d", [2]int{4, 4}, 4, []time.Duration{10 * ms, 11 * ms, 12 * ms, 20 * ms}, 4 * ms, []string{
+			"0s admit [0 1 2 3]", "4ms run 0", "4ms run 1", "4ms run 2", "4ms run 3",
+			"14ms settle 0 succeeded", "15ms settle 1 succeeded", "18ms settle 2 succeeded", "24ms settle 3 succeeded",
 		}},
 		// Others might have shared its call, but not any more.
 		{"a quick one among slow ones", "a b c", [2]int{4, 4}, 2, []time.Duration{0, time.Second, 2 * time.Second}, 4 * ms, []string{
@@ -236,6 +241,67 @@ func TestGroupDoesNotWaitForAHungPreparation(t *testing.T) {
 				t.Errorf("record %d: %q, want it to run after 5ms", i, first)
 			}
 		}
+	})
+}
+
+// Where handlers take longer than what is admitted may wait, records are not admitted ahead, to be admitted once more
+// before they begin.
+func TestGroupsDoNotRunAheadOfSlowHandlers(t *testing.T) {
+	for _, test := range []struct {
+		name             string
+		handler, startBy time.Duration
+	}{
+		{"half of what it may wait", 550 * ms, time.Second},
+		{"quick ones that make others wait", 300 * ms, 400 * ms},
+		{"so long that all of the first group wait too long", 510 * ms, 500 * ms},
+		{"all of what it may wait", time.Second, time.Second},
+		{"more than that", 10 * time.Second, 100 * ms},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := newGrouped(100, 25)
+				admitted := 0
+				var mu sync.Mutex
+				g.admit = func(_ context.Context, records []int, admissions []batch.Admission) {
+					time.Sleep(5 * ms)
+					mu.Lock()
+					defer mu.Unlock()
+					admitted += len(records)
+					for k := range admissions {
+						admissions[k].StartBy = time.Now().Add(test.startBy)
+					}
+				}
+				g.run = func(_ context.Context, i int) error {
+					time.Sleep(test.handler + time.Duration(i%10)*ms) // the workers come one after the other
+					return nil
+				}
+				report := runStages(t, t.Context(), numbered(500), g, concurrency(10))
+				if got := report.Count(batch.Succeeded); got != 500 {
+					t.Errorf("%d succeeded, want 500: %q", got, summary(report))
+				}
+				// The first group is admitted before it is known how long handlers take.
+				if admitted > 500+25 {
+					t.Errorf("%d admissions of 500 records, want 25 more at most", admitted)
+				}
+				if most := 50 * (test.handler + 20*ms); report.Duration > most {
+					t.Errorf("took %v, want %v at most, as if each were admitted and settled by itself", report.Duration, most)
+				}
+			})
+		})
+	}
+}
+
+// Of two calls for admissions the one sent last may be answered first.
+func TestGroupsOneAtATimeAnsweredOutOfOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGrouped(1, 1)
+		g.admit = func(_ context.Context, records []int, _ []batch.Admission) {
+			if records[0] == 0 {
+				time.Sleep(10 * ms)
+			}
+		}
+		runStages(t, t.Context(), newRecords("a b"), g, concurrency(1))
+		g.want(t, "0s admit [0]", "10ms admit [1]", "10ms run 0", "10ms run 1", "10ms settle 0 succeeded", "10ms settle 1 succeeded")
 	})
 }
 

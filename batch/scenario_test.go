@@ -412,7 +412,9 @@ func (s *scenario) number() {
 // TestScenarios holds whatever may happen to a batch against the rules that always hold.
 func TestScenarios(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		s := drawScenario(func(n int) int { return rapid.IntRange(0, n-1).Draw(rt, "n") }, time.Millisecond, 5*time.Second)
+		// In the longer one handlers take longer than what is admitted should wait.
+		unit := rapid.SampledFrom([]time.Duration{time.Millisecond, 100 * time.Millisecond}).Draw(rt, "unit")
+		s := drawScenario(func(n int) int { return rapid.IntRange(0, n-1).Draw(rt, "n") }, unit, 5000*unit)
 		s.number()
 		var faults []string
 		synctest.Test(t, func(t *testing.T) {

@@ -32,7 +32,8 @@ type Claim struct {
 // Replayed reports whether the work is done already, and must not be done again.
 func (c *Claim) Replayed() bool { return c.replayed }
 
-// Data returns the stored result of replayed work, and nil if none is stored.
+// Data returns the stored result of replayed work as it is stored, and nil if none is. What Do and Wrap store may be
+// another form of a result: see Options.Results.
 func (c *Claim) Data() []byte { return c.data }
 
 // Attempt returns the number of this attempt, or 0 if nobody counts.
@@ -57,6 +58,9 @@ func (c *Claim) log(ctx context.Context, level slog.Level, message string, attr 
 
 // schedule sets the claim's times. It returns false if none is left.
 func (c *Claim) schedule(ctx context.Context) bool {
+	if c.guard.marker != nil {
+		return c.scheduleUnclaimed(ctx)
+	}
 	now := time.Now()
 	invocation, limited := invocationDeadline(ctx)
 	lease := c.guard.options.Lease
@@ -144,6 +148,9 @@ func (c *Claim) answered(ctx context.Context, result *ClaimResult, err error) (E
 		if !c.inTime(ctx) {
 			kind, err = EventTooLate, fmt.Errorf("%w: %w", ErrLeaseTooShort, err)
 		}
+		if c.guard.marker != nil {
+			return kind, backNot, fmt.Errorf("idempotency: read of %q: %w", c.name(), err)
+		}
 		if errors.Is(err, ErrStoreFull) || errors.Is(err, ErrStoreUnusable) {
 			return kind, backNot, fmt.Errorf("idempotency: claim of %q: %w", c.name(), err)
 		}
@@ -166,6 +173,7 @@ func (c *Claim) answered(ctx context.Context, result *ClaimResult, err error) (E
 		// owner's.
 		return EventTooLate, backTold, c.tooLate(ctx)
 	}
+	c.putOff()
 	if result.TookOver {
 		return EventTakenOver, backNot, nil
 	}
@@ -176,12 +184,17 @@ func (c *Claim) answered(ctx context.Context, result *ClaimResult, err error) (E
 func (c *Claim) claim(ctx context.Context) (ClaimResult, error) {
 	ctx, cancel := limit(ctx, c.deadline)
 	defer cancel()
+	if c.guard.marker != nil {
+		answer := c.guard.find(ctx, []ClaimRequest{c.claimRequest()})[0]
+		return answer.ClaimResult, answer.Err
+	}
 	return c.guard.store.Claim(ctx, c.claimRequest())
 }
 
 // limit returns ctx, but ends it at end if it has no end of its own: no call of the store takes longer than the work could.
+// A zero end is none.
 func limit(ctx context.Context, end time.Time) (context.Context, context.CancelFunc) {
-	if _, ok := ctx.Deadline(); ok {
+	if _, ok := ctx.Deadline(); ok || end.IsZero() {
 		return ctx, func() {}
 	}
 	return context.WithDeadline(ctx, end)
@@ -197,7 +210,7 @@ func (c *Claim) claimRequest() ClaimRequest {
 
 // inTime reports whether the work may begin.
 func (c *Claim) inTime(ctx context.Context) bool {
-	return ctx.Err() == nil && time.Now().Before(c.deadline)
+	return ctx.Err() == nil && (c.deadline.IsZero() || time.Now().Before(c.deadline))
 }
 
 // tooLate is the error of a claim whose work may not begin.
@@ -290,13 +303,23 @@ func (c *Claim) complete(ctx context.Context, succeeded EventKind, data []byte, 
 	}
 	request := c.completeRequest(data)
 	return c.trySettle(ctx, completion, succeeded, func() error {
-		err := c.guard.store.Complete(ctx, request)
+		err := c.completeOnce(ctx, request)
 		if err == nil {
-			c.remember(&request)
 			err = notStored
 		}
 		return err
 	})
+}
+
+func (c *Claim) completeOnce(ctx context.Context, r CompleteRequest) error {
+	if c.guard.marker != nil {
+		return c.guard.mark(ctx, []*Claim{c}, []CompleteRequest{r})[0]
+	}
+	err := c.guard.store.Complete(ctx, r)
+	if err == nil {
+		c.remember(&r)
+	}
+	return err
 }
 
 func (c *Claim) completeRequest(data []byte) CompleteRequest {
@@ -333,6 +356,9 @@ func (c *Claim) settleRelease(ctx context.Context, released EventKind) error {
 }
 
 func (c *Claim) release(ctx context.Context, unstarted bool) error {
+	if c.guard.marker != nil {
+		return nil // nothing was claimed
+	}
 	return c.guard.store.Release(ctx, c.releaseRequest(unstarted))
 }
 

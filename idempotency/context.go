@@ -24,7 +24,8 @@ type Info struct {
 	Owner string
 	// Attempt is the number of this attempt, from 1, or 0 if nobody counts.
 	Attempt int
-	// Lease is the end of the claim's lease. The work's context ends a little before it.
+	// Lease is the end of the claim's lease. The work's context ends a little before it. With Options.ReadThenMark there is
+	// no claim, and it is the end of the invocation, or zero where there is none.
 	Lease time.Time
 
 	now func() time.Time
@@ -32,7 +33,7 @@ type Info struct {
 
 // LeaseLeft returns how much of the lease is left.
 func (i Info) LeaseLeft() time.Duration {
-	if i.now == nil {
+	if i.now == nil || i.Lease.IsZero() {
 		return 0
 	}
 	return i.Lease.Sub(i.now())

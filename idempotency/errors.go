@@ -25,7 +25,8 @@ var (
 	ErrAlreadyCompleted = errors.New("idempotency: claim is already completed")
 
 	// ErrResultNotStored means that the work is done and recorded as done, but that its result is not stored, so it
-	// cannot be replayed: it was too large, or it could not be encoded.
+	// cannot be replayed: it was too large, it could not be encoded, or what it was kept in is gone. The error of a replay is
+	// a *ResultNotStoredError.
 	ErrResultNotStored = errors.New("idempotency: result is not stored")
 
 	// ErrResultInvalid means that the work is done and recorded as done, but that what is stored as its result is not a

@@ -220,14 +220,17 @@ func (g *Guard) SettleAll(ctx context.Context, claims []*Claim, endings []Ending
 	}
 	g.commitAll(ctx, claims, commits, transactions, errs)
 	g.tryAll(ctx, completion, claims, completes, errs, func(open []int) []error {
-		requests := make([]CompleteRequest, len(open))
+		requests, completed := make([]CompleteRequest, len(open)), make([]*Claim, len(open))
 		for k, i := range open {
-			requests[k] = claims[i].completeRequest(nil)
+			requests[k], completed[k] = claims[i].completeRequest(nil), claims[i]
+		}
+		if g.marker != nil {
+			return g.mark(ctx, completed, requests)
 		}
 		errs := g.bulkComplete(ctx, requests)
-		for k, i := range open {
+		for k, c := range completed {
 			if errs[k] == nil {
-				claims[i].remember(&requests[k])
+				c.remember(&requests[k])
 			}
 		}
 		return errs
@@ -261,6 +264,9 @@ func (g *Guard) tryAll(ctx context.Context, what string, claims []*Claim, open [
 
 // bulkClaim asks a store that takes one request a time one after the other, as its callers have no more to gain.
 func (g *Guard) bulkClaim(ctx context.Context, requests []ClaimRequest) []ClaimAnswer {
+	if g.marker != nil {
+		return g.find(ctx, requests)
+	}
 	if g.bulk != nil && len(requests) > 1 {
 		answers := g.bulk.ClaimAll(ctx, requests)
 		if err := oneEach(len(answers), len(requests)); err != nil {
@@ -283,6 +289,9 @@ func (g *Guard) bulkComplete(ctx context.Context, requests []CompleteRequest) []
 }
 
 func (g *Guard) bulkRelease(ctx context.Context, requests []ReleaseRequest) []error {
+	if g.marker != nil {
+		return make([]error, len(requests)) // nothing was claimed
+	}
 	if g.bulk != nil && len(requests) > 1 {
 		return checked(g.bulk.ReleaseAll(ctx, requests), len(requests))
 	}

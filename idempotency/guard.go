@@ -20,6 +20,7 @@ type Guard struct {
 	namespace string
 	store     Store
 	bulk      BulkStore // nil if the store gains nothing from calls for many
+	marker    Marker    // nil: the guard claims. See Options.ReadThenMark
 	options   Options
 	now       func() time.Time
 	skew      time.Duration
@@ -47,10 +48,14 @@ func New(namespace string, store Store, optFns ...func(*Options)) (*Guard, error
 	if err := errors.Join(validateNamespace(namespace), validateStore(store), options.validate(), err); err != nil {
 		return nil, err
 	}
+	marker, err := options.markerOf(store)
+	if err != nil {
+		return nil, err
+	}
 	if disabledBy != "" {
 		options.disable(disabledBy)
 	}
-	g := &Guard{namespace: namespace, store: store, options: options, function: os.Getenv(functionVariable), now: options.Clock}
+	g := &Guard{namespace: namespace, store: store, marker: marker, options: options, function: os.Getenv(functionVariable), now: options.Clock}
 	if g.now == nil {
 		g.now = time.Now
 	}

@@ -89,6 +89,25 @@ type Options struct {
 	// that is refused, and is spent for nothing if the work is not done. Stores for which it makes no difference claim.
 	AskFirst AskFirst
 
+	// ReadThenMark lets work begin after one read that does not find it done, and records it by one write after it. Nothing
+	// is claimed. It is for work that bears being done twice at the same time, and is for little more than half of the price:
+	// in DynamoDB a consistent read and a write, where a claim and its completion are two writes, and nothing but the read
+	// for work that fails or was done before.
+	//
+	// Work that is asked for after it was recorded is not done again while its key lives. Beyond that nothing is excluded: two
+	// workers that get the same key at the same time both do the work, as does whoever gets it while a worker is at it, or
+	// after one that crashed. The first to end is recorded. A key that another guard or tool has claimed is in progress, as
+	// ever. There is no lease: the context of work ends with the invocation, and Info.Lease is the end of that, or zero. A
+	// transaction needs a claim, and is an error.
+	//
+	// Hooks are told EventClaimed of work that begins, EventReleased of work that failed, EventCompleted of work that is
+	// recorded, also where another run of it was recorded first, and EventLost where the key was claimed meanwhile, or
+	// recorded for another payload.
+	//
+	// The store has to be a Marker. Lease, CountAttempts, AskFirst and HeldElsewhere are about claims, and have to be left at
+	// their defaults. Default false.
+	ReadThenMark bool
+
 	// HashKeys stores SHA-256 hashes of keys instead of the keys, for keys that are personal data. Errors and log lines
 	// show the hash too. There is no other algorithm to choose: two keys with one hash would be one, and SHA-256 is the
 	// shortest that nobody can make collide. What other tools store is made by package powertools. Default false.
@@ -156,6 +175,7 @@ func (o *Options) validate() error {
 	check(o.HeldElsewhere <= HeldElsewhereDrops, "HeldElsewhere", o.HeldElsewhere, "one of the HeldElsewhere constants")
 	check(o.LocalCache >= 0, "LocalCache", o.LocalCache, "0 (for none) or more")
 	check(o.AskFirst <= AskFirstAlways, "AskFirst", o.AskFirst, "one of the AskFirst constants")
+	o.validateMark(check)
 	if err := o.Results.validate(); err != nil {
 		errs = append(errs, err)
 	}

@@ -11,6 +11,9 @@ import (
 // released, as far as the store can be reached.
 func (g *Guard) RenewAll(ctx context.Context, claims []*Claim) []error {
 	errs := make([]error, len(claims))
+	if g.marker != nil {
+		return errs // nothing was claimed
+	}
 	renewed := make([]Claim, len(claims))
 	var asked []int
 	var requests []RenewRequest
@@ -44,6 +47,7 @@ func (g *Guard) RenewAll(ctx context.Context, claims []*Claim) []error {
 		if errs[asked[k]] = err; err == nil {
 			c.owner, c.claimed, c.lease = r.owner, r.claimed, r.lease
 			c.startBy, c.deadline, c.end = r.startBy, r.deadline, r.end
+			c.putOff()
 		}
 	}
 	return errs
@@ -75,5 +79,18 @@ func (g *Guard) renewalEnded(ctx context.Context, claims []*Claim, renewed []Cla
 			back = back[2:]
 		}
 		c.tell(ctx, kind, errs[i])
+	}
+}
+
+// putOff moves StartBy on where the store's answer has come so late that the work could not begin by then. A new claim
+// would be answered no sooner, and would be renewed again, and so on: the work would never begin. So it may wait for as
+// long as asking took, which a new claim would lose as well, or for a tenth of the time that is left.
+func (c *Claim) putOff() {
+	if c.startBy.IsZero() {
+		return
+	}
+	now, asked := time.Now(), c.end.Add(-c.lease.Sub(c.claimed))
+	if t := now.Add(min(now.Sub(asked), c.deadline.Sub(now)/10)).Round(0); t.After(c.startBy) {
+		c.startBy = t
 	}
 }

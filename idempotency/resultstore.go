@@ -40,7 +40,10 @@ type PutRequest struct {
 
 // put keeps data in the ResultStore, and returns what the guard's store keeps in its place.
 func (c *Claim) put(ctx context.Context, data []byte) ([]byte, error) {
-	left := time.Until(c.end)
+	left := settleLimit
+	if !c.end.IsZero() {
+		left = time.Until(c.end)
+	}
 	if deadline, ok := ctx.Deadline(); ok {
 		left = min(left, time.Until(deadline))
 	}

@@ -65,6 +65,8 @@ func TransactionFrom(ctx context.Context) (Transaction, error) {
 	switch {
 	case !ok:
 		return nil, errors.New("idempotency: the context is not that of guarded work, want the one that the work was called with")
+	case c.guard.marker != nil:
+		return nil, errors.New("idempotency: the guard has Options.ReadThenMark, want one that claims: a transaction is the completion of a claim")
 	case c.key == "":
 		return nil, errors.New("idempotency: the work runs unprotected, want a claim: a transaction is part of its completion")
 	}

@@ -65,6 +65,8 @@ const (
 	completions
 	releases
 	renewals
+	finds
+	marks
 )
 
 // bulkKinds has the name of each, and the IAM actions that it needs.
@@ -73,6 +75,8 @@ var bulkKinds = [...]struct{ name, actions string }{
 	completions: {"completions", "dynamodb:PartiQLUpdate and dynamodb:BatchGetItem"},
 	releases:    {"releases", "dynamodb:PartiQLDelete and dynamodb:BatchGetItem"},
 	renewals:    {"renewals", "dynamodb:PartiQLUpdate and dynamodb:BatchGetItem"},
+	finds:       {"reads", "dynamodb:BatchGetItem"},
+	marks:       {"marks", "dynamodb:PartiQLInsert and dynamodb:BatchGetItem"},
 }
 
 // oneByOne reports whether there are no calls for many of the kind.
@@ -90,7 +94,7 @@ func (s *Store) deny(ctx context.Context, kind bulkKind, operation string, err e
 	}
 	k := bulkKinds[kind]
 	logger.LogAttrs(ctx, slog.LevelWarn,
-		"dynamostore: from now on "+k.name+" are one call each, where one call for up to 25 would do; that needs "+k.actions,
+		"dynamostore: from now on "+k.name+" are one call each, where one call for many would do; that needs "+k.actions,
 		slog.String("table", *s.table), slog.String("operation", "dynamodb:"+operation), slog.Any("error", err))
 }
 

@@ -154,6 +154,15 @@ func bulkTransitions() []bulkTransition {
 		{"renewals, some lost", claimed(half), func(ctx context.Context, s idempotency.BulkStore) map[string]int {
 			return summaryOf(s.RenewAll(ctx, bulkRenewals(mine)))
 		}, map[string]int{"done": 20, "lost": 20}, 1},
+		{"marks", nothing, func(ctx context.Context, s idempotency.BulkStore) map[string]int {
+			return summaryOf(s.(idempotency.Marker).MarkAll(ctx, bulkMarks(mine)))
+		}, map[string]int{"done": 40}, 0},
+		{"marks, some held", claimed(others[20:]), func(ctx context.Context, s idempotency.BulkStore) map[string]int {
+			return summaryOf(s.(idempotency.Marker).MarkAll(ctx, bulkMarks(mine)))
+		}, map[string]int{"done": 20, "lost": 20}, 1},
+		{"marks, some taken over", claimed(others[20:]), func(ctx context.Context, s idempotency.BulkStore) map[string]int {
+			return summaryOf(s.(idempotency.Marker).MarkAll(ctx, bulkMarks(later(mine, "a"))))
+		}, map[string]int{"done": 40}, 1},
 	}
 }
 
@@ -434,10 +443,13 @@ func TestBulkUnprocessedKeys(t *testing.T) {
 // everything is done all the same.
 func TestBulkDenied(t *testing.T) {
 	client := dynamotest.Client(t)
-	for _, transition := range bulkTransitions() {
+	for i, transition := range bulkTransitions() {
 		for _, denied := range []string{"statement", "call", "read", "unknown", "malformed"} {
 			if denied == "read" && transition.reads == 0 {
 				continue
+			}
+			if i > 0 && (denied == "unknown" || denied == "malformed") {
+				continue // for all methods they are as "call" is
 			}
 			t.Run(transition.name+"/"+denied, func(t *testing.T) {
 				p := newPlanter(t, client, layouts()[0].options)
@@ -519,8 +531,12 @@ func TestBulkUnusable(t *testing.T) {
 				"completions": func() []error { return store.CompleteAll(t.Context(), bulkCompletions(r)) },
 				"renewals":    func() []error { return store.RenewAll(t.Context(), bulkRenewals(r)) },
 				"releases":    func() []error { return store.ReleaseAll(t.Context(), bulkReleases(r)) },
+				"marks":       func() []error { return store.MarkAll(t.Context(), bulkMarks(r)) },
+				"a mark":      func() []error { return store.MarkAll(t.Context(), bulkMarks(r[:1])) },
+				"reads":       func() []error { return errorsOf(store.FindAll(t.Context(), bulkFinds(r))) },
+				"a read":      func() []error { return errorsOf(store.FindAll(t.Context(), bulkFinds(r[:1]))) },
 			} {
-				for _, operation := range []string{"BatchExecuteStatement", "BatchGetItem", "PutItem", "UpdateItem", "DeleteItem"} {
+				for _, operation := range []string{"BatchExecuteStatement", "BatchGetItem", "GetItem", "PutItem", "UpdateItem", "DeleteItem"} {
 					if test.fault != nil {
 						proxy.Script(operation, slices.Repeat([]dynamotest.Fault{test.fault}, 100)...)
 					}

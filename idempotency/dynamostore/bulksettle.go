@@ -28,7 +28,7 @@ func (s *Store) CompleteAll(ctx context.Context, requests []idempotency.Complete
 			return note
 		},
 		would: func(r *idempotency.CompleteRequest, e *idempotency.Entry) bool {
-			return e.Owner == r.Owner && !expired(*e, r.Now)
+			return e.Status == idempotency.InProgress && e.Owner == r.Owner && !expired(*e, r.Now)
 		},
 		judge: func(r *idempotency.CompleteRequest, e *idempotency.Entry) error { return s.judgeComplete(*r, e) },
 		one:   s.Complete,
@@ -51,7 +51,9 @@ func (s *Store) ReleaseAll(ctx context.Context, requests []idempotency.ReleaseRe
 			w.text, w.parameters = s.bulk.texts.release, v.since(start)
 			return nil
 		},
-		would: func(r *idempotency.ReleaseRequest, e *idempotency.Entry) bool { return e.Owner == r.Owner },
+		would: func(r *idempotency.ReleaseRequest, e *idempotency.Entry) bool {
+			return e.Status == idempotency.InProgress && e.Owner == r.Owner
+		},
 		judge: func(r *idempotency.ReleaseRequest, e *idempotency.Entry) error { return s.judgeRelease(*r, e) },
 		one:   s.Release,
 	})
@@ -72,7 +74,7 @@ func (s *Store) RenewAll(ctx context.Context, requests []idempotency.RenewReques
 			return nil
 		},
 		would: func(r *idempotency.RenewRequest, e *idempotency.Entry) bool {
-			return e.Owner == r.Owner && !expired(*e, r.Now)
+			return e.Status == idempotency.InProgress && e.Owner == r.Owner && !expired(*e, r.Now)
 		},
 		judge: func(r *idempotency.RenewRequest, e *idempotency.Entry) error { return s.judgeRenew(*r, e) },
 		one:   s.Renew,
@@ -85,8 +87,8 @@ type transition[R any] struct {
 	key  func(*R) string
 	// write sets the statement. It sets none if there is none that says it. It returns what the answer is if it is applied.
 	write func(*parameters, *R, *write) error
-	// would reports whether the single call would do it to an entry in progress that a statement was refused for: its
-	// conditions allow for more.
+	// would reports whether the single call would do it to an entry that a statement was refused for: its conditions allow
+	// for more.
 	would func(*R, *idempotency.Entry) bool
 	// judge returns the answer to a request that the entry has refused.
 	judge func(*R, *idempotency.Entry) error
@@ -139,7 +141,7 @@ func settleAll[R any](ctx context.Context, s *Store, requests []R, t transition[
 				alone = append(alone, i)
 			case result.err != nil:
 				errs[i] = result.err
-			case result.Status == idempotency.InProgress && t.would(&requests[i], &result.Entry):
+			case t.would(&requests[i], &result.Entry):
 				alone = append(alone, i)
 			default:
 				if err := t.judge(&requests[i], &result.Entry); err != nil {

@@ -468,8 +468,8 @@ func outputs() []any {
 	}
 }
 
-// TestClientOptionsConformance runs the store's conformance tests over such a client. Names of attributes, in which layouts
-// differ, are TestEncoding's.
+// TestClientOptionsConformance runs the store's conformance tests over such a client, in the default layout. Names of
+// attributes, in which layouts differ, are TestEncoding's.
 func TestClientOptionsConformance(t *testing.T) {
 	t.Parallel()
 	p := newPlanter(t, dynamotest.Client(t, dynamostore.ClientOptions), layouts()[0].options)

@@ -249,6 +249,21 @@ func TestEncodingOfOthers(t *testing.T) {
 	}
 }
 
+// TestUserProtocol has another version of the protocol left alone.
+func TestUserProtocol(t *testing.T) {
+	for name, want := range map[string]smithyhttp.ClientProtocol{
+		"version 1.1":     awsjson.New11(schemas.DynamoDB_20120810),
+		"another service": awsjson.New10(&smithy.ServiceSchema{Schema: schemas.PutItemInput}),
+		"nil":             (*awsjson.Protocol)(nil),
+	} {
+		o := dynamodb.Options{Protocol: want}
+		dynamostore.ClientOptions(&o)
+		if o.Protocol != want {
+			t.Errorf("%s: the protocol is %T; want the user's", name, o.Protocol)
+		}
+	}
+}
+
 // TestDecoding compares what replies become with what the SDK makes of them.
 func TestDecoding(t *testing.T) {
 	ours, sdk := protocols()

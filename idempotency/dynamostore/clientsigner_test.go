@@ -204,12 +204,23 @@ func (s *userSigner) SignHTTP(
 	return s.err
 }
 
-// TestUserSigner has a signer of the user's left alone.
+// TestUserSigner has a signer of the user's left alone, also one that is the SDK's with options: they do not show.
 func TestUserSigner(t *testing.T) {
-	want := &userSigner{errors.New("user's")}
-	o := dynamodb.Options{HTTPSignerV4: want}
+	for name, want := range map[string]dynamodb.HTTPSignerV4{
+		"user's":               &userSigner{errors.New("user's")},
+		"SDK's with an option": v4.NewSigner(func(o *v4.SignerOptions) { o.DisableSessionToken = true }),
+		"nil":                  (*v4.Signer)(nil),
+	} {
+		o := dynamodb.Options{HTTPSignerV4: want}
+		dynamostore.ClientOptions(&o)
+		if o.HTTPSignerV4 != want {
+			t.Errorf("%s: the signer is %T; want the user's", name, o.HTTPSignerV4)
+		}
+	}
+	// What a client logs is said again with each request.
+	o := dynamodb.Options{HTTPSignerV4: v4.NewSigner(func(o *v4.SignerOptions) { o.LogSigning = true })}
 	dynamostore.ClientOptions(&o)
-	if o.HTTPSignerV4 != want {
-		t.Errorf("the signer is %T; want the user's", o.HTTPSignerV4)
+	if _, ok := o.HTTPSignerV4.(*v4.Signer); ok {
+		t.Error("a signer that differs in its log only is left alone; want it replaced")
 	}
 }

@@ -19,13 +19,18 @@ func (s *Store) Complete(ctx context.Context, r idempotency.CompleteRequest) err
 	if s.err != nil {
 		return s.err
 	}
+	return s.withResult(r, func(data types.AttributeValue) error { return s.complete(ctx, r, data) })
+}
+
+// withResult calls write with the result of r, and again without it if DynamoDB does not take it.
+func (s *Store) withResult(r idempotency.CompleteRequest, write func(data types.AttributeValue) error) error {
 	data, notStored := s.result(r)
-	err := s.complete(ctx, r, data)
+	err := write(data)
 	if data != nil && err != nil {
 		if refusal := s.resultRefused(r, err); refusal != nil {
 			// The work is done. That its result cannot be replayed is no reason to do it again.
 			notStored = refusal
-			err = s.complete(ctx, r, nil)
+			err = write(nil)
 		}
 	}
 	if err != nil {

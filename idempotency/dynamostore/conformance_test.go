@@ -10,21 +10,29 @@ import (
 	"github.com/oncekit/oncekit/internal/dynamotest"
 )
 
-// TestConformance runs the conformance tests for every layout, and for one of them over the methods for many.
-// TestClientOptionsConformance does that for another one. In which the layouts differ is TestBulkItems's and
-// TestBulkRequests's.
+// TestConformance runs the conformance tests, which take long over the wire, for what layouts can have, and over the methods
+// for many where a table has a sort key. TestClientOptionsConformance is the same for the default layout. How the methods for
+// many differ by layout is TestBulkItems's and TestBulkRequests's.
 func TestConformance(t *testing.T) {
 	for _, l := range layouts() {
+		switch l.name {
+		case "default", "native data":
+			continue
+		case "sort key by namespace and odd names":
+			l.options.NativeData = true
+		}
 		t.Run(l.name, func(t *testing.T) {
 			t.Parallel()
 			p := newPlanter(t, dynamotest.Client(t), l.options)
-			var store idempotency.Store = single{p, p, p}
-			switch {
-			case l.options.SortKeyAttribute != "" && l.options.PartitionValue == "":
+			var store idempotency.Store
+			switch l.name {
+			case "sort key and reserved words":
 				store = p
-			case l.options.LeaseUnit == time.Second:
+			case "mayfly":
 				slow := slowMotion{store: p, anchor: time.Now().Truncate(time.Second)}
 				store = single{slow, slow, p}
+			default:
+				store = single{p, p, p}
 			}
 			storetest.Test(t, func(testing.TB) idempotency.Store { return store })
 		})

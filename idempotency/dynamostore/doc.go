@@ -66,6 +66,9 @@
 // A claim that asks first (idempotency.ClaimRequest.AskFirst) reads the key before it writes, and writes only if what it
 // read lets it have the key.
 //
+// A guard with idempotency.Options.ReadThenMark claims nothing. It reads the key, and if it is free writes a completion when
+// the work is done, on the condition that it is still free: a consistent read and a write.
+//
 // # Many at a time
 //
 // The methods for many put up to 25 statements into one BatchExecuteStatement, and up to 100 keys into one BatchGetItem, and
@@ -82,11 +85,17 @@
 //	takeover and completion                 2,000  2W      130  3W+1R
 //	takeover that asks first, completion    3,000  2W+1R   90   2W+1R
 //	first run that asks first               3,000  2W+1R   90   2W+1R
+//	read and mark: first run                2,000  1W+1R   50   1W+1R
+//	read and mark: replay, failure          1,000  1R      10   1R
+//	read and mark: two runs at a time,      4,000  2W+2R   110  2W+3R
+//	both together
+//	read and mark: first run after an       2,000  1W+1R   1,060  2W+2R
+//	expiry that is not deleted yet
 //
 // Throttled statements, those in conflict with a transaction, and unprocessed keys are sent again up to 5 times, within the
 // time that the context leaves, and nothing else with them. A statement is independent of those that it is sent with.
 // Requests for the same key go into calls after one another. What a statement cannot say is left to a single call: a
-// release that counts attempts, a takeover that has to remove more than one attribute, a key that DynamoDB does not take, a
+// release that counts attempts, a mark of a key that has expired or run out, a takeover that has to remove more than one attribute, a key that DynamoDB does not take, a
 // result that is too large, a key that others took and gave back twice in the meantime.
 //
 // Where an IAM action for one of the methods is missing, or the server does not know PartiQL, that method makes single calls
@@ -148,16 +157,16 @@
 // These IAM actions on the table are needed:
 //
 //	dynamodb:PutItem      claims
-//	dynamodb:UpdateItem   completions and renewals; releases that count attempts; claims that do, or with a sort key
+//	dynamodb:UpdateItem   completions, renewals and marks; releases that count attempts; claims that do, or with a sort key
 //	dynamodb:DeleteItem   releases
-//	dynamodb:GetItem      refusals without the item; claims that ask first
+//	dynamodb:GetItem      refusals without the item; claims that ask first; reads before marks
 //
 // The methods for many need further ones, and those above for what they leave to single calls:
 //
-//	dynamodb:PartiQLInsert  claims
+//	dynamodb:PartiQLInsert  claims and marks
 //	dynamodb:PartiQLUpdate  claims, completions and renewals
 //	dynamodb:PartiQLDelete  releases
-//	dynamodb:BatchGetItem   claims that ask first; refusals
+//	dynamodb:BatchGetItem   claims that ask first; refusals; reads before marks
 //
 // ("IAM security policies with PartiQL for DynamoDB", DynamoDB Developer Guide.)
 //

@@ -27,6 +27,7 @@ type partiQL struct {
 	complete [2][2]*string // [with data][counted]
 	release  *string
 	renew    *string
+	mark     [2][2]*string // [with fingerprint][with data]
 }
 
 // index returns the place of a choice in an array of two.
@@ -64,6 +65,21 @@ func newPartiQL(table string, o *Options) partiQL {
 				text += "," + literal(o.AttemptsAttribute) + ":1"
 			}
 			p.insert[fingerprint][counted] = aws.String(text + "}")
+		}
+	}
+
+	mark := "INSERT INTO " + p.table + " VALUE {" + key + "," + literal(o.StatusAttribute) + ":" +
+		literal(completed.Value) + "," + literal(o.OwnerAttribute) + ":?," + literal(o.ExpiryAttribute) + ":?"
+	for fingerprint := range 2 {
+		for data := range 2 {
+			text := mark
+			if fingerprint == 1 {
+				text += "," + literal(o.FingerprintAttribute) + ":?"
+			}
+			if data == 1 {
+				text += "," + literal(o.DataAttribute) + ":?"
+			}
+			p.mark[fingerprint][data] = aws.String(text + "}")
 		}
 	}
 

@@ -44,6 +44,8 @@ func TestStatements(t *testing.T) {
 	}{
 		{"insert", p.insert[0][0], `INSERT INTO "my-table" VALUE {'id':?,'status':'INPROGRESS','o"w''n':?,'in_progress_expiration':?,'expiration':?}`},
 		{"insert counted", p.insert[1][1], `INSERT INTO "my-table" VALUE {'id':?,'status':'INPROGRESS','o"w''n':?,'in_progress_expiration':?,'expiration':?,'validation':?,'attempts':1}`},
+		{"mark", p.mark[0][0], `INSERT INTO "my-table" VALUE {'id':?,'status':'COMPLETED','o"w''n':?,'expiration':?}`},
+		{"mark with all", p.mark[1][1], `INSERT INTO "my-table" VALUE {'id':?,'status':'COMPLETED','o"w''n':?,'expiration':?,'validation':?,'data':?}`},
 		{"complete", p.complete[0][0], `UPDATE "my-table" SET "status"='COMPLETED',"expiration"=? REMOVE "in_progress_expiration" WHERE "id"=? AND "o""w'n"=? AND "status"='INPROGRESS' AND "expiration">=? AND "data" IS MISSING AND "attempts" IS MISSING`},
 		{"complete counted", p.complete[1][1], `UPDATE "my-table" SET "status"='COMPLETED',"expiration"=?,"data"=?,"in_progress_expiration"=0 REMOVE "attempts" WHERE "id"=? AND "o""w'n"=? AND "status"='INPROGRESS' AND "expiration">=?`},
 		{"release", p.release, `DELETE FROM "my-table" WHERE "id"=? AND "o""w'n"=? AND "status"='INPROGRESS'`},

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	records     = 1000
+	records     = 400
 	deliveries  = 3
 	losePercent = 5
 )

@@ -51,6 +51,7 @@ type statements struct {
 	complete, completeData            statement
 	release, releaseKeep, releaseUndo statement
 	renew                             statement
+	mark                              [2][2]statement // [with fingerprint][with data]
 }
 
 // updateClaim is a kind of claim by UpdateItem.
@@ -74,7 +75,25 @@ func newStatements(o Options) statements {
 		}
 		return s
 	}
+	mark := func(fingerprint, data bool) statement {
+		set, remove := "SET #status = :completed, #owner = :owner, #expiry = :expiry", " REMOVE #lease, #attempts"
+		for _, optional := range []struct {
+			name string
+			is   bool
+		}{{"fingerprint", fingerprint}, {"data", data}} {
+			if optional.is {
+				set += ", #" + optional.name + " = :" + optional.name
+			} else {
+				remove += ", #" + optional.name
+			}
+		}
+		return build(claimCondition, set+remove)
+	}
 	return statements{
+		mark: [2][2]statement{
+			{mark(false, false), mark(false, true)},
+			{mark(true, false), mark(true, true)},
+		},
 		claim: build(claimCondition, ""),
 		fresh: build(freshCondition, ""),
 		updates: map[updateClaim]statement{

@@ -20,6 +20,9 @@ import (
 
 func TestWatermarksConformance(t *testing.T) {
 	for _, l := range layouts() {
+		if l.options.NativeData || l.options.LeaseUnit != time.Millisecond {
+			continue // they change nothing for Watermarks
+		}
 		t.Run(l.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWatermarks(t, newPlanter(t, dynamotest.Client(t), l.options))

@@ -39,6 +39,8 @@
 //	bulk            The answers are in order, one for each request, and none has to do with another's. A call may have
 //	                more requests than BulkSizes says, two for one key, or none. Two callers of the same keys have one
 //	                winner for each.
+//	mark            What is free is found to be, and marked by one conditional write. What is held is found as it is, refuses
+//	                the mark, and stays as it is.
 //
 // Two things need more than a Store has, and are tested where the store that is handed to Test has it: a Planter can
 // write entries of other tools, a Limiter can make a store with room for few entries. A test wraps its store to add them:

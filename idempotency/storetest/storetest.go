@@ -19,8 +19,8 @@ type Limiter interface {
 	Limited(t testing.TB, maxEntries int) idempotency.Store
 }
 
-// Test checks that a store keeps the rules that idempotency.Store documents, and idempotency.BulkStore where it is one. It
-// calls newStore once for every subtest, and once before them to see what the store is. A store that needs closing is
+// Test checks that a store keeps the rules that idempotency.Store documents, and idempotency.BulkStore and idempotency.Marker
+// where it is one. It calls newStore once for every subtest, and once before them to see what the store is. A store that needs closing is
 // closed in t.Cleanup.
 func Test(t *testing.T, newStore func(t testing.TB) idempotency.Store) {
 	t.Helper()
@@ -43,6 +43,14 @@ func Test(t *testing.T, newStore func(t testing.TB) idempotency.Store) {
 			t.Run("bulk/"+c.name, func(t *testing.T) {
 				s := newSuite(t, newStore(t))
 				c.run(t, s, s.store.(idempotency.BulkStore))
+			})
+		}
+	}
+	for _, c := range markChecks {
+		if isMarker(store) {
+			t.Run("mark/"+c.name, func(t *testing.T) {
+				s := newSuite(t, newStore(t))
+				c.run(t, s, s.store.(idempotency.Marker))
 			})
 		}
 	}
@@ -129,3 +137,4 @@ var storeChecks = []check{
 
 func isPlanter(s idempotency.Store) bool { _, ok := s.(Planter); return ok }
 func isLimiter(s idempotency.Store) bool { _, ok := s.(Limiter); return ok }
+func isMarker(s idempotency.Store) bool  { _, ok := s.(idempotency.Marker); return ok }

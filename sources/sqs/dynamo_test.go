@@ -76,10 +76,11 @@ func TestRequestsToDynamoDB(t *testing.T) {
 		t.Run(name, func(t *testing.T) { test(t, &counted{proxy: proxy, client: client, table: table, namespace: name}) })
 	}
 	run("calls for many", func(t *testing.T, c *counted) {
-		c.invoke(t, numbered(1000), 0, 90) // 40 for claims, 40 for completions, and groups that were not full
+		// 40 for claims, 40 for completions, and groups that were not full, which are more where the machine is busy.
+		c.invoke(t, numbered(1000), 0, 100)
 		c.invoke(t, numbered(1000), 0, 60) // 40 that are refused, 10 that say why
 		c.askFirst = idempotency.AskFirstAlways
-		c.invoke(t, numbered(1000), 0, 12)
+		c.invoke(t, numbered(1000), 0, 14)
 	})
 	run("single calls", func(t *testing.T, c *counted) {
 		c.single = true
@@ -88,9 +89,9 @@ func TestRequestsToDynamoDB(t *testing.T) {
 	})
 	run("failures", func(t *testing.T, c *counted) {
 		c.fails = true
-		c.invoke(t, numbered(1000), 1000, 90)
+		c.invoke(t, numbered(1000), 1000, 100)
 		c.fails = false
-		c.invoke(t, numbered(1000), 0, 90)
+		c.invoke(t, numbered(1000), 0, 100)
 	})
 	run("conflicts", func(t *testing.T, c *counted) {
 		var held []idempotency.Request

@@ -3,6 +3,7 @@ package goredisclient
 
 import (
 	"context"
+	"reflect"
 
 	"github.com/redis/go-redis/v9"
 
@@ -15,7 +16,7 @@ var _ redisstore.Pipeliner = (*Client)(nil)
 type Client struct{ client redis.UniversalClient }
 
 // New returns a Client that sends its commands by client, a *redis.Client or *redis.ClusterClient, which stays the
-// caller's to close. It returns nil if client is nil, which redisstore.New reports.
+// caller's to close. It returns nil if client is nil, or a nil pointer, which redisstore.New reports.
 //
 // A *redis.Client ends a read by the context's deadline only where redis.Options.ContextTimeoutEnabled is true. Without,
 // a connection that hangs holds a call for up to redis.Options.ReadTimeout longer. It sends a command again, up to
@@ -24,7 +25,7 @@ type Client struct{ client redis.UniversalClient }
 // A *redis.Ring spreads keys by its own rule, and gives a key to another server when one is down. Then two workers can
 // both claim it. Do not use one.
 func New(client redis.UniversalClient) *Client {
-	if client == nil {
+	if v := reflect.ValueOf(client); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil
 	}
 	return &Client{client: client}

@@ -14,8 +14,10 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestNewOfNil(t *testing.T) {
-	if c := goredisclient.New(nil); c != nil {
-		t.Errorf("New(nil) = %v, want nil, which redisstore.New reports", c)
+	for _, client := range []redis.UniversalClient{nil, (*redis.Client)(nil)} {
+		if c := goredisclient.New(client); c != nil {
+			t.Errorf("New(%#v) = %v, want nil, which redisstore.New reports", client, c)
+		}
 	}
 }
 

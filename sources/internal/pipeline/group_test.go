@@ -170,6 +170,45 @@ func TestGroupTimeout(t *testing.T) {
 	}
 }
 
+// A store may take longer to answer than a claim's work may wait. Its work begins all the same, and is not renewed for
+// ever.
+func TestGroupSlowStore(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		lease   time.Duration
+		takes   time.Duration // a handler
+		renewed bool
+	}{
+		{"handlers at once", 30 * time.Millisecond, 0, false},
+		{"handlers that let others wait", 30 * time.Millisecond, 10 * time.Millisecond, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
+				defer cancel()
+				store := &bulkStore{} // which takes 4 ms, where the lease lets work wait for 2.7
+				s := &source{identities: keys(numbered(20)...), handle: func(context.Context, int) error {
+					time.Sleep(test.takes)
+					return nil
+				}}
+				report := run(ctx, s, &pipeline.Config{
+					Batch: &batch.Options{Concurrency: 5},
+					Guard: store.guard(t, func(o *idempotency.Options) { o.Lease = test.lease }),
+				})
+				if got := report.Count(batch.Succeeded); got != 20 {
+					t.Errorf("%d succeeded, want 20: %v", got, report)
+				}
+				if report.Duration > time.Second {
+					t.Errorf("took %v, want a second at most", report.Duration)
+				}
+				if got := store.renewed > 0; got != test.renewed {
+					t.Errorf("%d were renewed, want some: %v", store.renewed, test.renewed)
+				}
+			})
+		})
+	}
+}
+
 // A claim that was lost while its record waited starts nothing. What the other worker has done is found by a new claim.
 func TestGroupRenewalLost(t *testing.T) {
 	for _, workers := range []int{1, 2} {

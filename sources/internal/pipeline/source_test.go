@@ -3,7 +3,6 @@ package pipeline_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"strconv"
 	"sync"
@@ -17,22 +16,13 @@ import (
 	"github.com/oncekit/oncekit/idempotency"
 	"github.com/oncekit/oncekit/idempotency/storetest"
 	"github.com/oncekit/oncekit/sources/internal/pipeline"
+	"github.com/oncekit/oncekit/sources/internal/sourcetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(twice{m}) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(sourcetest.Twice{M: m, InBulk: &inGroups}) }
 
 // inGroups is whether guards have stores that take many requests at once.
 var inGroups bool
-
-// twice runs all tests twice: record by record, and in groups.
-type twice struct{ *testing.M }
-
-func (m twice) Run() int {
-	code := m.M.Run()
-	inGroups = true
-	fmt.Println("in groups:")
-	return max(code, m.M.Run())
-}
 
 // source is a batch whose records are named by their identities.
 type source struct {
