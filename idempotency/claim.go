@@ -301,7 +301,7 @@ func (c *Claim) complete(ctx context.Context, succeeded EventKind, data []byte, 
 	if t != nil && succeeded == EventCompleted {
 		return c.settle(ctx, succeeded, func() error { return c.commit(ctx, t, data, notStored) })
 	}
-	request := c.completeRequest(data)
+	request := c.completeRequest(c.guard.now(), data)
 	return c.trySettle(ctx, completion, succeeded, func() error {
 		err := c.completeOnce(ctx, request)
 		if err == nil {
@@ -322,8 +322,9 @@ func (c *Claim) completeOnce(ctx context.Context, r CompleteRequest) error {
 	return err
 }
 
-func (c *Claim) completeRequest(data []byte) CompleteRequest {
-	now := c.guard.now()
+// completeRequest returns the request for a completion at now. A further try says the same moment: if the first one was
+// stored, that is when the key expires.
+func (c *Claim) completeRequest(now time.Time, data []byte) CompleteRequest {
 	return CompleteRequest{Key: c.key, Owner: c.owner, Now: now, Expiry: ceilSecond(now.Add(c.expiry())), Data: data}
 }
 

@@ -219,10 +219,11 @@ func (g *Guard) SettleAll(ctx context.Context, claims []*Claim, endings []Ending
 		}
 	}
 	g.commitAll(ctx, claims, commits, transactions, errs)
+	now := g.now()
 	g.tryAll(ctx, completion, claims, completes, errs, func(open []int) []error {
 		requests, completed := make([]CompleteRequest, len(open)), make([]*Claim, len(open))
 		for k, i := range open {
-			requests[k], completed[k] = claims[i].completeRequest(nil), claims[i]
+			requests[k], completed[k] = claims[i].completeRequest(now, nil), claims[i]
 		}
 		if g.marker != nil {
 			return g.mark(ctx, completed, requests)

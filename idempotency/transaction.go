@@ -159,7 +159,7 @@ func (c *Claim) Run(f func() error) (err error) {
 // commit completes the claim by the transaction t. If the completion is stored, it returns notStored, which says why data
 // is missing.
 func (c *Claim) commit(ctx context.Context, t Transaction, data []byte, notStored error) error {
-	request := c.completeRequest(data)
+	request := c.completeRequest(c.guard.now(), data)
 	err := c.try(ctx, "transaction", func() error {
 		err := t.Complete(ctx, request)
 		if err == nil {

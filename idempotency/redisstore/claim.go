@@ -20,7 +20,7 @@ func claimCall(r idempotency.ClaimRequest) call {
 	return call{r.Key, []string{
 		r.Owner,
 		seconds(r.Now),
-		number(r.Now.UnixMilli() - r.Skew.Milliseconds()), // a lease that ended before that is free
+		freeLease(r.Now, r.Skew),
 		milliseconds(r.Lease),
 		seconds(r.Expiry),
 		number(timeToLive(r.Now, later(r.Lease.Add(r.Skew), endOfSecond(r.Expiry)))),

@@ -16,7 +16,8 @@
 //     the default everywhere: Amazon ElastiCache's is volatile-lru ("Evictions" in the AWS whitepaper "Database Caching
 //     Strategies Using Redis"). With it a full server refuses new claims
 //     (idempotency.ErrStoreFull), and still completes, releases, renews and takes over those that it has; that can take a
-//     little more memory than maxmemory.
+//     little more memory than maxmemory. Work that began without a claim (idempotency.Options.ReadThenMark) is then done and
+//     not recorded, since the read before it does not tell.
 //   - Persistence. Without an append-only file a restart forgets everything since the last snapshot, or everything. With
 //     appendfsync everysec, the default, a crash of the machine loses the last second or two of it; with always, nothing
 //     that was answered.
@@ -53,7 +54,7 @@
 //
 // # Requests
 //
-// A transition is one EVALSHA with one key, so that it works on a cluster. A server that does not know a script, since it
+// A transition, or the read before a mark, is one EVALSHA with one key, so that it works on a cluster. A server that does not know a script, since it
 // is new or was restarted, gets it with an EVAL, one round trip more. Many transitions go in pipelines of a hundred where
 // the client is a Pipeliner.
 //

@@ -10,7 +10,7 @@ import (
 )
 
 // refusal returns the entry because of which a transition was refused, nil if it was made. Of the entry only what the
-// scripts read is there: no fingerprint and no result.
+// script reads is there: where it settles or renews a claim, no fingerprint and no result.
 func (s *Store) refusal(key string, reply Reply) (*idempotency.Entry, error) {
 	if reply.Err != nil {
 		return nil, reply.Err

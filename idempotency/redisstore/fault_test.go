@@ -67,6 +67,12 @@ func transitions() []transition {
 		{"renew", claimed, func(ctx context.Context, store *redisstore.Store, key string) error {
 			return store.Renew(ctx, renewRequest(key, "mine", "new"))
 		}, has("owner", "new")},
+		{"mark", nothing, func(ctx context.Context, store *redisstore.Store, key string) error {
+			return errors.Join(store.MarkAll(ctx, []idempotency.MarkRequest{markRequest(key, "mine")})...)
+		}, has("status", "COMPLETED")},
+		{"marks in bulk", nothing, func(ctx context.Context, store *redisstore.Store, key string) error {
+			return errors.Join(store.MarkAll(ctx, []idempotency.MarkRequest{markRequest(key, "mine"), markRequest(key+" 2", "mine")})...)
+		}, has("owner", "mine")},
 		{"claims in bulk", nothing, func(ctx context.Context, store *redisstore.Store, key string) error {
 			var errs []error
 			for _, a := range store.ClaimAll(ctx, []idempotency.ClaimRequest{

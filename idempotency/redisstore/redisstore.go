@@ -53,7 +53,7 @@ type Store struct {
 	options   Options
 	err       error // what Validate returns
 
-	claim, complete, release, renew script
+	claim, complete, release, renew, find, mark script
 }
 
 // New returns a Store that keeps its claims on the client's server. It makes no request. Whether its arguments can work
@@ -65,10 +65,12 @@ func New(client Client, optFns ...func(*Options)) *Store {
 	}
 	s := &Store{
 		client: client, options: options, err: err,
-		claim:    newScript(hashPart, claimPart),
+		claim:    newScript(hashPart, freePart, claimPart),
 		complete: newScript(hashPart, heldPart, completePart),
 		release:  newScript(hashPart, heldPart, releasePart),
 		renew:    newScript(hashPart, heldPart, renewPart),
+		find:     newScript(hashPart, freePart, findPart),
+		mark:     newScript(hashPart, freePart, markPart),
 	}
 	s.pipeliner, _ = client.(Pipeliner)
 	return s

@@ -11,6 +11,6 @@ local attempts = math.max(whole(held.attempts) or 0, 0)
 if unstarted == '1' and attempts > 0 then
 	attempts = attempts - 1
 end
-redis.call('HDEL', key, 'owner', 'fingerprint') -- first, since it needs no memory: see claim.lua
+redis.call('HDEL', key, 'owner', 'fingerprint') -- first, since it needs no memory: see free.lua
 redis.call('HSET', key, 'lease', '0', 'attempts', string.format('%d', attempts))
 return {'done'}

@@ -3,6 +3,6 @@ local owner, newOwner, now, lease, expiry, ttl = unpack(ARGV)
 if not mine(owner) or expired(now) then
 	return refused
 end
-redis.call('PEXPIRE', key, ttl) -- first, since it needs no memory: see claim.lua
+redis.call('PEXPIRE', key, ttl) -- first, since it needs no memory: see free.lua
 redis.call('HSET', key, 'owner', newOwner, 'lease', lease, 'expiry', expiry)
 return {'done'}

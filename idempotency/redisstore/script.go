@@ -12,6 +12,8 @@ var (
 	hashPart string
 	//go:embed held.lua
 	heldPart string
+	//go:embed free.lua
+	freePart string
 	//go:embed claim.lua
 	claimPart string
 	//go:embed complete.lua
@@ -20,6 +22,10 @@ var (
 	releasePart string
 	//go:embed renew.lua
 	renewPart string
+	//go:embed find.lua
+	findPart string
+	//go:embed mark.lua
+	markPart string
 )
 
 // script is a transition as the server runs it.

@@ -25,6 +25,11 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
+// freeLease returns what a lease that has run out ended before.
+func freeLease(now time.Time, skew time.Duration) string {
+	return number(now.UnixMilli() - skew.Milliseconds())
+}
+
 func seconds(t time.Time) string      { return number(t.Unix()) }
 func milliseconds(t time.Time) string { return number(t.UnixMilli()) }
 func number(n int64) string           { return strconv.FormatInt(n, 10) }
