@@ -8,7 +8,26 @@ import (
 
 // Bulk returns a BulkStore over any store, for tests of what uses one: its methods for many call those for one in the order
 // of the requests. Its sizes are those of a DynamoDB table, 100 claims and 25 completions or releases.
-func Bulk(store idempotency.Store) idempotency.BulkStore { return serial{store} }
+func Bulk(store idempotency.Store) idempotency.BulkStore {
+	if marker, ok := store.(idempotency.Marker); ok {
+		return serialMarker{serial{store}, marker}
+	}
+	return serial{store}
+}
+
+// serialMarker is serial for a store that is an idempotency.Marker.
+type serialMarker struct {
+	serial
+	marker idempotency.Marker
+}
+
+func (s serialMarker) FindAll(ctx context.Context, requests []idempotency.FindRequest) []idempotency.FindAnswer {
+	return s.marker.FindAll(ctx, requests)
+}
+
+func (s serialMarker) MarkAll(ctx context.Context, requests []idempotency.MarkRequest) []error {
+	return s.marker.MarkAll(ctx, requests)
+}
 
 type serial struct{ idempotency.Store }
 
@@ -21,6 +40,14 @@ func (serial) BulkSizes() idempotency.BulkSizes {
 func (s serial) Validate() error {
 	if v, ok := s.Store.(idempotency.Validator); ok {
 		return v.Validate()
+	}
+	return nil
+}
+
+// Begin implements idempotency.Transactor for a store that does.
+func (s serial) Begin(r idempotency.BeginRequest) idempotency.Transaction {
+	if t, ok := s.Store.(idempotency.Transactor); ok {
+		return t.Begin(r)
 	}
 	return nil
 }

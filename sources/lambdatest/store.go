@@ -8,14 +8,24 @@ import (
 
 // Store returns a store that belongs to the function: its calls are made through Call, under the names of its methods
 // and the keys as stored. Of the optional interfaces, it forwards idempotency.Validator and idempotency.Transactor. It is
-// an idempotency.BulkStore if inner is one: a call for many is one call, which all its requests share the points and the
-// fault of, except that Fault.Part can let it fail in the middle. The call of a transaction is one of the name Complete.
+// an idempotency.BulkStore or an idempotency.Marker if inner is one: a call for many is one call, which all its requests
+// share the points and the fault of, except that Fault.Part can let it fail in the middle. The call of a transaction is one
+// of the name Complete.
 func (f *Function) Store(inner idempotency.Store) idempotency.Store {
 	single := store{function: f, inner: inner}
-	if many, ok := inner.(idempotency.BulkStore); ok {
+	many, isBulk := inner.(idempotency.BulkStore)
+	marker, isMarker := inner.(idempotency.Marker)
+	m := &marks{function: f, marker: marker}
+	switch {
+	case isBulk && isMarker:
+		return &markedBulkStore{&bulkStore{store: single, many: many}, m}
+	case isBulk:
 		return &bulkStore{store: single, many: many}
+	case isMarker:
+		return &markedStore{&single, m}
+	default:
+		return &single
 	}
-	return &single
 }
 
 type store struct {
