@@ -3,6 +3,7 @@ package batch
 import (
 	"errors"
 	"slices"
+	"sort"
 	"time"
 )
 
@@ -179,6 +180,7 @@ func (e *engine) sendLingering() <-chan time.Time {
 func (e *engine) sendAdmission() {
 	records := e.admitting.records
 	e.admitting.records = nil
+	slices.Sort(records) // workers were quick in any order
 	for _, i := range records {
 		e.items[i].phase = phaseStarting
 	}
@@ -189,10 +191,24 @@ func (e *engine) sendAdmission() {
 
 func (e *engine) sendSettlement() {
 	records, settlements := e.settling.records, e.settlements
+	sort.Sort(byIndex{records, settlements})
 	e.settling.records, e.settlements = nil, nil
 	e.settling.urgent, e.settling.slow = false, false
 	e.callBegins(&e.settling)
 	go e.settleGroup(records, settlements)
+}
+
+// byIndex sorts a group to be settled.
+type byIndex struct {
+	records     []int
+	settlements []Settlement
+}
+
+func (s byIndex) Len() int           { return len(s.records) }
+func (s byIndex) Less(a, b int) bool { return s.records[a] < s.records[b] }
+func (s byIndex) Swap(a, b int) {
+	s.records[a], s.records[b] = s.records[b], s.records[a]
+	s.settlements[a], s.settlements[b] = s.settlements[b], s.settlements[a]
 }
 
 // callBegins accounts for the goroutine of a call like for that of a worker.
