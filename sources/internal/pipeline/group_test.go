@@ -286,7 +286,7 @@ func TestGroupAsksFirst(t *testing.T) {
 		most       int
 	}{
 		{"all are done", true, 10, 200, 160, 192},
-		{"half are done", true, 5, 200, 100, 192},
+		{"most are done", true, 7, 200, 100, 192},
 		{"few are done", true, 4, 200, 0, 0},
 		{"none is done", true, 0, 200, 0, 0},
 		{"too few to tell", true, 10, 8, 0, 0},
