@@ -287,7 +287,7 @@ func TestGroupAsksFirst(t *testing.T) {
 	}{
 		{"all are done", true, 10, 200, 160, 192},
 		{"most are done", true, 7, 200, 100, 192},
-		{"few are done", true, 4, 200, 0, 0},
+		{"few are done", true, 2, 200, 0, 0},
 		{"none is done", true, 0, 200, 0, 0},
 		{"too few to tell", true, 10, 8, 0, 0},
 		{"of a source that redelivers single records", false, 10, 200, 0, 0},
