@@ -26,7 +26,7 @@ func TestGroupsRunAhead(t *testing.T) {
 		{time.Millisecond, 110, 100},
 		{20 * ms, 110, 100},
 		{100 * ms, 60, 50},    // ten handlers of a tenth of a second, in half a second
-		{time.Second, 25, 10}, // as many as there are workers, which may end at the same time
+		{time.Second, 25, 10}, // only what can begin at once: those of ten workers that end together
 		{time.Minute, 25, 10},
 	} {
 		t.Run(fmt.Sprint(test.handler), func(t *testing.T) {
@@ -46,6 +46,15 @@ func TestGroupsRunAhead(t *testing.T) {
 				}
 				if got := slices.Max(g.sizes[2:]); got > test.last {
 					t.Errorf("a later group has %d records, want %d at most: %v", got, test.last, g.sizes)
+				}
+				wait := 500*ms + test.handler // behind those that were ahead already
+				if test.handler > 500*ms {
+					wait = 0
+				}
+				for i, waited := range g.waited {
+					if i >= g.sizes[0]+g.sizes[1] && waited > wait {
+						t.Errorf("record %d waited %v for a worker, want %v at most", i, waited, wait)
+					}
 				}
 			})
 		})

@@ -28,14 +28,15 @@ type grouped struct {
 	settle  func(ctx context.Context, records []int, settlements []batch.Settlement)
 
 	mu      sync.Mutex
-	claimed map[int]bool // admitted, and not begun or settled
-	most    int          // of those
-	sizes   []int        // of the groups that were admitted
-	inside  gauge        // handlers
+	claimed map[int]time.Time     // admitted, and not begun or settled: since when
+	waited  map[int]time.Duration // how long those waited that have begun
+	most    int                   // of those
+	sizes   []int                 // of the groups that were admitted
+	inside  gauge                 // handlers
 }
 
 func newGrouped(admit, settle int) *grouped {
-	return &grouped{begin: time.Now(), groups: batch.Groups{Admit: admit, Settle: settle}, claimed: map[int]bool{}}
+	return &grouped{begin: time.Now(), groups: batch.Groups{Admit: admit, Settle: settle}, claimed: map[int]time.Time{}, waited: map[int]time.Duration{}}
 }
 
 func (g *grouped) note(format string, args ...any) {
@@ -48,7 +49,7 @@ func (g *grouped) claims(claimed bool, records ...int) {
 	defer g.mu.Unlock()
 	for _, i := range records {
 		if claimed {
-			g.claimed[i] = true
+			g.claimed[i] = time.Now()
 		} else {
 			delete(g.claimed, i)
 		}
@@ -67,7 +68,12 @@ func (g *grouped) wantNoClaims(t *testing.T) {
 
 func (g *grouped) Groups() batch.Groups { return g.groups }
 func (g *grouped) Twin(int, int) error  { return nil }
-func (g *grouped) Begin(i int)          { g.claims(false, i) }
+func (g *grouped) Begin(i int) {
+	g.mu.Lock()
+	g.waited[i] = time.Since(g.claimed[i])
+	g.mu.Unlock()
+	g.claims(false, i)
+}
 
 func (g *grouped) Prepare(_ context.Context, i int) (string, error) {
 	if g.prepare == nil {

@@ -60,12 +60,13 @@ func (e *engine) horizon() time.Duration {
 	return admitHorizon
 }
 
-// admitLimit is how many records the next group to be admitted has at most.
+// admitLimit is how many records the next group to be admitted has at most: as many as there are workers, which can all
+// start at once if they are free, or more if those that wait begin within the horizon.
 func (e *engine) admitLimit() int {
 	size, concurrency := e.admitting.size, e.options.concurrency()
 	switch {
 	case e.pace > 0:
-		size = min(size, max(int(e.horizon()*time.Duration(concurrency)/e.pace), 1))
+		size = min(size, max(int(e.horizon()*time.Duration(concurrency)/e.pace), concurrency))
 	case e.ran || !e.answered: // nobody knows yet how fast handlers are
 		size = min(size, max(e.settling.size, concurrency))
 	}

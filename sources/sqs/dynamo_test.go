@@ -37,8 +37,8 @@ func (c *counted) guard(t *testing.T) *idempotency.Guard {
 	return guard
 }
 
-// invoke invokes the handler and checks how many messages are reported as failed, and the number of requests.
-func (c *counted) invoke(t *testing.T, messages []message, failed, most int) {
+// invoke invokes the handler, checks how many messages are reported as failed, and returns the number of requests.
+func (c *counted) invoke(t *testing.T, messages []message, failed int) int {
 	t.Helper()
 	guard := c.guard(t)
 	h := newHandler(t, func(context.Context, *sqs.Message[string]) error {
@@ -55,13 +55,11 @@ func (c *counted) invoke(t *testing.T, messages []message, failed, most int) {
 	if got := len(answer(t, response)); got != failed {
 		t.Errorf("%d messages are reported as failed, want %d", got, failed)
 	}
-	requests, total := c.proxy.Requests(), 0
-	for _, n := range requests {
+	total := 0
+	for _, n := range c.proxy.Requests() {
 		total += n
 	}
-	if total > most {
-		t.Errorf("%d requests for %d messages, want at most %d: %v", total, len(messages), most, requests)
-	}
+	return total
 }
 
 // What whole batches cost in requests to DynamoDB. Calls for many are the default.
@@ -72,28 +70,42 @@ func TestRequestsToDynamoDB(t *testing.T) {
 	proxy := dynamotest.NewProxy(t)
 	client := proxy.Client(t)
 	table := dynamotest.Table(t, client)
-	run := func(name string, test func(t *testing.T, c *counted)) {
-		t.Run(name, func(t *testing.T) { test(t, &counted{proxy: proxy, client: client, table: table, namespace: name}) })
+	// run compares the requests of a test's batches with what they may be. On a busy machine handlers seem slow, and what
+	// they have done does not wait for others: the fewest of three runs count.
+	run := func(name string, most []int, test func(t *testing.T, c *counted) []int) {
+		t.Run(name, func(t *testing.T) {
+			var fewest []int
+			for i := range 3 {
+				c := &counted{proxy: proxy, client: client, table: table, namespace: fmt.Sprint(name, i)}
+				got := test(t, c)
+				for k := range fewest {
+					got[k] = min(got[k], fewest[k])
+				}
+				if fewest = got; !exceeds(got, most) {
+					return
+				}
+			}
+			t.Errorf("requests of the batches are %v, want at most %v", fewest, most)
+		})
 	}
-	run("calls for many", func(t *testing.T, c *counted) {
-		// 40 for claims, 40 for completions, and groups that were not full, which are more where the machine is busy.
-		c.invoke(t, numbered(1000), 0, 100)
-		c.invoke(t, numbered(1000), 0, 60) // 40 that are refused, 10 that say why
+	// 40 for claims, 40 for completions, and groups that were not full; 40 that are refused, 10 that say why; 10 and a first
+	// one that is smaller.
+	run("calls for many", []int{90, 60, 12}, func(t *testing.T, c *counted) []int {
+		first, again := c.invoke(t, numbered(1000), 0), c.invoke(t, numbered(1000), 0)
 		c.askFirst = idempotency.AskFirstAlways
-		c.invoke(t, numbered(1000), 0, 14)
+		return []int{first, again, c.invoke(t, numbered(1000), 0)}
 	})
-	run("single calls", func(t *testing.T, c *counted) {
+	run("single calls", []int{200, 100}, func(t *testing.T, c *counted) []int {
 		c.single = true
-		c.invoke(t, numbered(100), 0, 200)
-		c.invoke(t, numbered(100), 0, 100)
+		return []int{c.invoke(t, numbered(100), 0), c.invoke(t, numbered(100), 0)}
 	})
-	run("failures", func(t *testing.T, c *counted) {
+	run("failures", []int{90, 90}, func(t *testing.T, c *counted) []int {
 		c.fails = true
-		c.invoke(t, numbered(1000), 1000, 100)
+		failed := c.invoke(t, numbered(1000), 1000)
 		c.fails = false
-		c.invoke(t, numbered(1000), 0, 100)
+		return []int{failed, c.invoke(t, numbered(1000), 0)}
 	})
-	run("conflicts", func(t *testing.T, c *counted) {
+	run("conflicts", []int{15}, func(t *testing.T, c *counted) []int {
 		var held []idempotency.Request
 		for _, m := range numbered(100) {
 			held = append(held, idempotency.Request{Key: m.ID})
@@ -102,20 +114,29 @@ func TestRequestsToDynamoDB(t *testing.T) {
 		if err := errors.Join(errs...); err != nil {
 			t.Fatal(err)
 		}
-		c.invoke(t, numbered(100), 100, 15)
+		refused := c.invoke(t, numbered(100), 100)
 		for _, claim := range claims {
 			if err := claim.Release(t.Context()); err != nil {
 				t.Errorf("the claim was not its owner's any more: %v", err)
 			}
 		}
+		return []int{refused}
 	})
 	// A group never holds two records of a lane. It is not full then, and costs no more than its records would.
-	run("lanes", func(t *testing.T, c *counted) {
+	run("lanes", []int{100, 100}, func(t *testing.T, c *counted) []int {
 		var messages []message
 		for i := range 50 {
 			messages = append(messages, message{ID: fmt.Sprint("m", i), Body: "b", Group: fmt.Sprint("g", i%5), ARN: fifoARN})
 		}
-		c.invoke(t, messages, 0, 100)
-		c.invoke(t, messages, 0, 100)
+		return []int{c.invoke(t, messages, 0), c.invoke(t, messages, 0)}
 	})
+}
+
+func exceeds(got, most []int) bool {
+	for k := range got {
+		if got[k] > most[k] {
+			return true
+		}
+	}
+	return false
 }

@@ -284,15 +284,18 @@ func TestGroupAsksFirst(t *testing.T) {
 		n          int
 		least      int // how many are asked for first
 		most       int
+		workers    []int // ten prepare in any order, so that which group has which records is up to chance
 	}{
-		{"all are done", true, 10, 200, 160, 192},
-		{"most are done", true, 7, 200, 100, 192},
-		{"few are done", true, 2, 200, 0, 0},
-		{"none is done", true, 0, 200, 0, 0},
-		{"too few to tell", true, 10, 8, 0, 0},
-		{"of a source that redelivers single records", false, 10, 200, 0, 0},
+		{"all are done", true, 10, 200, 160, 192, []int{1, 10}},
+		{"most are done", true, 7, 200, 100, 192, []int{1, 10}},
+		{"half are done", true, 5, 200, 100, 192, []int{1}},
+		{"almost half are done", true, 4, 200, 0, 0, []int{1}},
+		{"few are done", true, 2, 200, 0, 0, []int{1, 10}},
+		{"none is done", true, 0, 200, 0, 0, []int{1, 10}},
+		{"too few to tell", true, 10, 8, 0, 0, []int{1, 10}},
+		{"of a source that redelivers single records", false, 10, 200, 0, 0, []int{1, 10}},
 	} {
-		for _, workers := range []int{1, 10} {
+		for _, workers := range test.workers {
 			t.Run(fmt.Sprint(test.name, ", workers ", workers), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					store := &bulkStore{}

@@ -50,7 +50,7 @@ func (s *Store) pause(f Fault) {
 		return
 	}
 	s.mu.Unlock()
-	for calls, i := s.calls.Load(), 0; s.calls.Load() == calls && i < 1000; i++ {
+	for calls, i := s.calls.Load(), 0; s.calls.Load() == calls && i < 20_000; i++ {
 		runtime.Gosched()
 	}
 	s.mu.Lock()
