@@ -12,27 +12,33 @@ import (
 // has admitted are the first that workers take.
 //
 // A group to be admitted is sent when it is full, or when a worker has nothing else to do and none is about to add to
-// it; it waits for one whose record takes long to prepare for a few milliseconds only. Records are admitted ahead of
+// it; it does not wait for one whose record takes long to prepare. Records are admitted ahead of
 // those that can run at once by one group at most, and by no more than handlers of the pace seen so far begin within the
 // horizon: see horizon.go.
 //
-// A group to be settled is sent when it is full. It is sent as well when a worker has nothing else to do, or when a
-// handler in it was so slow that waiting for others gains nothing; but not as the third at a time, since those that end
+// A group to be settled is sent when it is full. It is sent as well when a worker has nothing else to do, or when all
+// handlers in it were so slow that waiting for others gains nothing; but not as the third at a time, since those that end
 // meanwhile can share a call, unless the next record of a lane waits for it, or none is left that could. When the batch
-// stops, nothing waits. The supervisor sends what is left over for too long: all workers may be at handlers that take
-// their time, and a crash would repeat what is done and not stored.
+// stops, nothing waits.
+//
+// The supervisor sends what nothing was added to for a while: all workers may be at handlers that take their time, and a
+// crash would repeat what is done and not stored. Where records come one by one, slower than that, a group has a limit in
+// time. It is several times longer: on a small share of a CPU, which is given and taken in slices of milliseconds, quick
+// handlers seem slow and a group takes long to fill, and just there every call saved counts.
 type group struct {
 	size    int // how many records a call takes best
 	records []int
 	since   time.Duration // on the engine's clock, when the first one was added
+	last    time.Duration // and the last one
 	calls   int           // under way
 	urgent  bool          // the next record of a lane waits for one of them
-	slow    bool          // the handler of one was slow
+	slow    int           // of the records, those whose handlers were slow
 }
 
 const (
-	slowHandler  = time.Millisecond     // about what a call for a group takes
-	groupLinger  = 5 * time.Millisecond // for how long a group waits for what may be added to it
+	slowHandler  = time.Millisecond      // about what a call for a group takes
+	groupQuiet   = 5 * time.Millisecond  // for how long a group waits while nothing is added to it
+	groupLinger  = 50 * time.Millisecond // for how long it waits at all
 	partialCalls = 2
 )
 
@@ -105,7 +111,9 @@ func (w *worker) queueSettlement() {
 			w.pace = took
 		}
 		w.pace = max(w.pace+(took-w.pace)/8, 1)
-		w.settling.slow = w.settling.slow || took >= slowHandler
+		if took >= slowHandler {
+			w.settling.slow++
+		}
 	}
 	w.addToSettle(w.i, w.settlement, w.stop)
 	w.send()
@@ -119,8 +127,9 @@ func (e *engine) addToSettle(i int, s Settlement, stop bool) {
 }
 
 func (e *engine) addTo(g *group, i int) {
+	e.tick()
+	g.last = e.clock
 	if len(g.records) == 0 {
-		e.tick()
 		g.since = e.clock
 		e.nudge()
 	}
@@ -128,7 +137,15 @@ func (e *engine) addTo(g *group, i int) {
 }
 
 // lingers reports whether the group had waited for long enough when the clock was read last.
-func (e *engine) lingers(g *group) bool { return e.clock-g.since >= groupLinger }
+func (e *engine) lingers(g *group) bool { return e.clock >= g.until() }
+
+// until is when the group has waited for long enough, unless more is added to it.
+func (g *group) until() time.Duration {
+	if g.urgent {
+		return g.since + groupQuiet
+	}
+	return min(g.last+groupQuiet, g.since+groupLinger)
+}
 
 // send makes the calls for the groups whose time has come. It is called, with the lock, after whatever may bring it.
 func (e *engine) send() {
@@ -146,7 +163,7 @@ func (e *engine) send() {
 		return
 	}
 	idle := e.idle > 0 && len(e.admitted) == 0 && !(e.wantsMore() && e.queue.ready(e.items))
-	early := (idle || s.slow) && (s.urgent || s.calls < partialCalls)
+	early := (idle || s.slow == len(s.records)) && (s.urgent || s.calls < partialCalls)
 	if early || e.nothingJoins() || len(s.records) >= s.size || e.lingers(s) || e.stopped != nil || e.closed {
 		e.sendSettlement()
 	}
@@ -167,7 +184,7 @@ func (e *engine) sendLingering() <-chan time.Time {
 	e.send()
 	next := time.Duration(-1)
 	for _, g := range []*group{&e.admitting, &e.settling} {
-		if left := g.since + groupLinger - e.clock; len(g.records) > 0 && left > 0 && (next < 0 || left < next) {
+		if left := g.until() - e.clock; len(g.records) > 0 && left > 0 && (next < 0 || left < next) {
 			next = left
 		}
 	}
@@ -193,7 +210,7 @@ func (e *engine) sendSettlement() {
 	records, settlements := e.settling.records, e.settlements
 	sort.Sort(byIndex{records, settlements})
 	e.settling.records, e.settlements = nil, nil
-	e.settling.urgent, e.settling.slow = false, false
+	e.settling.urgent, e.settling.slow = false, 0
 	e.callBegins(&e.settling)
 	go e.settleGroup(records, settlements)
 }

@@ -195,9 +195,15 @@ func TestGroups(t *testing.T) {
 			"9ms settle 0 succeeded", "1.004s settle 1 succeeded", "2.004s settle 2 succeeded",
 		}},
 		// All workers are busy, but it took so long that what waiting for others saves is nothing beside it.
-		{"a slow one among slower ones", "a b c", [2]int{4, 4}, 2, []time.Duration{10 * ms, time.Second, 2 * time.Second}, 4 * ms, []string{
-			"0s admit [0 1 2]", "4ms run 0", "4ms run 1", "14ms run 2",
-			"14ms settle 0 succeeded", "1.004s settle 1 succeeded", "2.014s settle 2 succeeded",
+		{"slow ones among slower ones", "a b c d", [2]int{4, 4}, 2, []time.Duration{10 * ms, time.Second, 20 * ms, 2 * time.Second}, 4 * ms, []string{
+			"0s admit [0 1 2 3]", "4ms run 0", "4ms run 1", "14ms run 2", "14ms settle 0 succeeded",
+			"34ms run 3", "34ms settle 2 succeeded", "1.004s settle 1 succeeded", "2.034s settle 3 succeeded",
+		}},
+		// It may have seemed slow on a busy machine only: it waits for others as the quick ones do.
+		{"a slow one among quick ones", "a b c d e f", [2]int{6, 6}, 2, []time.Duration{100 * us, 1500 * us, 800 * us}, 4 * ms, []string{
+			"0s admit [0 1 2 3 4 5]", "4ms run 0", "4ms run 1", "4.1ms run 2", "4.9ms run 3", "5.5ms run 4",
+			"5.7ms run 5", "6.3ms settle 0 succeeded, 1 succeeded, 2 succeeded, 3 succeeded, 4 succeeded",
+			"6.5ms settle 5 succeeded",
 		}},
 		// The third call at a time is for the one that A.2 waits for.
 		{"a lane goes on at once", "a b A.1 A.2", [2]int{4, 4}, 4, []time.Duration{10 * ms, 11 * ms, 12 * ms, 0}, 4 * ms, []string{
@@ -226,6 +232,32 @@ func TestGroups(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Where records are added one by one to a group that does not get full, the oldest one waits for 50 milliseconds, and for
+// 5 if a record of its lane waits for it.
+func TestSettlementsDoNotWaitForAFullGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGrouped(500, 1000)
+		g.run = sleeps(900 * us)
+		records := append(newRecords("A.1 A.2"), numbered(300)...)
+		report := runStages(t, t.Context(), records, g, concurrency(2))
+		if got := report.Count(batch.Succeeded); got != len(records) {
+			t.Errorf("%d succeeded, want all: %q", got, summary(report))
+		}
+		var calls []time.Duration
+		for _, line := range g.list() {
+			if strings.Contains(line, "settle") {
+				calls = append(calls, at(line))
+			}
+		}
+		// A.1 ends at 0.9 ms, and the first ones of the next two groups at 6.3 and 56.7 ms. What is left then goes out when a
+		// worker has nothing to do, and A.2 at the end.
+		want := []time.Duration{5900 * us, 56300 * us, 106700 * us, 135 * ms}
+		if diff := cmp.Diff(want, calls[:min(len(calls), len(want))]); diff != "" {
+			t.Errorf("settled at (-want +got):\n%s", diff)
+		}
+	})
 }
 
 // A record whose preparation hangs does not hold up the group that it could have been part of.
