@@ -84,6 +84,7 @@ func (w *worker) notPreparing() {
 func (w *worker) queueAdmission() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.tick()
 	w.letGo()
 	w.notPreparing()
 	if w.closed || w.stopped != nil {
@@ -104,6 +105,7 @@ func (w *worker) queueAdmission() {
 func (w *worker) queueSettlement() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.tick()
 	w.letGo()
 	if !w.ranAt.IsZero() {
 		took := max(time.Since(w.ranAt), 1)
@@ -126,8 +128,8 @@ func (e *engine) addToSettle(i int, s Settlement, stop bool) {
 	e.settling.urgent = e.settling.urgent || e.items[i].laneNext >= 0
 }
 
+// addTo is called soon after tick.
 func (e *engine) addTo(g *group, i int) {
-	e.tick()
 	g.last = e.clock
 	if len(g.records) == 0 {
 		g.since = e.clock
