@@ -80,7 +80,7 @@ func (b *messages[T]) engineRecords() []batch.Record {
 // groups too, as tenants of a fair queue, and these have no order.
 func isFIFO(arn string) bool { return strings.HasSuffix(arn, ".fifo") }
 
-// Prepare decodes the body and names the message.
+// Prepare names the message, and decodes its body where that cannot wait.
 func (b *messages[T]) Prepare(i int) (pipeline.Identity, error) {
 	m, r := &b.messages[i], &b.records[i]
 	if r.problem != nil {
@@ -89,8 +89,10 @@ func (b *messages[T]) Prepare(i int) (pipeline.Identity, error) {
 	if r.ignored() {
 		return pipeline.Identity{}, nil
 	}
-	if err := b.handler.decodeBody(r, &m.Body); err != nil {
-		return pipeline.Identity{}, err
+	if !b.handler.decodesClaimed() {
+		if err := b.handler.decodeBody(r, &m.Body); err != nil {
+			return pipeline.Identity{}, err
+		}
 	}
 	if b.handler.pipeline.Guard == nil {
 		return pipeline.Identity{}, nil
@@ -104,7 +106,17 @@ func (b *messages[T]) Prepare(i int) (pipeline.Identity, error) {
 // Ignored reports whether the message is one that a platform sends to test the way.
 func (b *messages[T]) Ignored(i int) bool { return b.records[i].ignored() }
 
+// Decode decodes the body of a message that was claimed without.
+func (b *messages[T]) Decode(i int) {
+	if r := &b.records[i]; b.handler.decodesClaimed() {
+		r.problem = b.handler.decodeBody(r, &b.messages[i].Body)
+	}
+}
+
 // Handle calls the user's function.
 func (b *messages[T]) Handle(ctx context.Context, i int) error {
+	if problem := b.records[i].problem; problem != nil {
+		return problem
+	}
 	return b.handler.fn(ctx, &b.messages[i])
 }

@@ -52,6 +52,11 @@ func NewHandler[T any](fn func(ctx context.Context, m *Message[T]) error, optFns
 	return h, nil
 }
 
+// decodesClaimed reports whether bodies are decoded when their messages are claimed, so that a message that is done already
+// is not decoded. Under a key of the user's another message may have the same one, and share the outcome: one that cannot
+// be decoded must not be the one that is claimed.
+func (h *Handler[T]) decodesClaimed() bool { return h.options.Idempotency != nil && h.key == nil }
+
 // Invoke handles an SQS event and returns the partial batch response, both as JSON. It keeps nothing of the payload. An
 // array of messages, which EventBridge Pipes delivers, is answered alike
 // (https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-pipes-batching-concurrency.html).
