@@ -12,14 +12,15 @@ import (
 // has admitted are the first that workers take.
 //
 // A group to be admitted is sent when it is full, or when a worker has nothing else to do and none is about to add to
-// it; it does not wait for one whose record takes long to prepare. Records are admitted ahead of
+// it; it waits for one whose record takes long to prepare for a few milliseconds only. Records are admitted ahead of
 // those that can run at once by one group at most, and by no more than handlers of the pace seen so far begin within the
 // horizon: see horizon.go.
 //
-// A group to be settled is sent when it is full. It is sent as well when a worker has nothing else to do, or when all
-// handlers in it were so slow that waiting for others gains nothing; but not as the third at a time, since those that end
-// meanwhile can share a call, unless the next record of a lane waits for it, or none is left that could. When the batch
-// stops, nothing waits.
+// A group to be settled is sent when it is full. It is sent as well when a worker has nothing else to do, unless others are
+// at handlers that have been quick so far: the call for these ends the batch, and those that wait for it end it no later.
+// Or it is sent when all handlers in it were so slow that waiting for others gains nothing. But not as the third at a time,
+// since those that end meanwhile can share a call, unless none is left that could. Where the next record of a lane waits
+// for it, neither quick handlers nor two calls hold it up. When the batch stops, nothing waits.
 //
 // The supervisor sends what nothing was added to for a while: all workers may be at handlers that take their time, and a
 // crash would repeat what is done and not stored. Where records come one by one, slower than that, a group has a limit in
@@ -164,12 +165,15 @@ func (e *engine) send() {
 	if len(s.records) == 0 {
 		return
 	}
-	idle := e.idle > 0 && len(e.admitted) == 0 && !(e.wantsMore() && e.queue.ready(e.items))
+	idle := e.idle > 0 && len(e.admitted) == 0 && !(e.wantsMore() && e.queue.ready(e.items)) && (s.urgent || !e.joinSoon())
 	early := (idle || s.slow == len(s.records)) && (s.urgent || s.calls < partialCalls)
 	if early || e.nothingJoins() || len(s.records) >= s.size || e.lingers(s) || e.stopped != nil || e.closed {
 		e.sendSettlement()
 	}
 }
+
+// joinSoon reports whether records are at handlers that have been quick so far.
+func (e *engine) joinSoon() bool { return e.pace > 0 && e.pace < slowHandler && e.running() > 0 }
 
 // nothingJoins reports whether no record can be added to the group to be settled before one of the calls under way ends:
 // no worker has one, and none is on its way to a worker.

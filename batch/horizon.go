@@ -39,10 +39,14 @@ func (e *engine) wantsMore() bool {
 func (e *engine) mayRunAhead(n int) bool {
 	workers := e.options.concurrency()
 	if e.pace > e.horizon() {
-		running := e.busy - e.admitting.calls - e.settling.calls - e.preparing
-		return e.ahead+n <= workers-running
+		return e.ahead+n <= workers-e.running()
 	}
 	return e.ahead <= workers
+}
+
+// running is how many records are past their admission and not in a group to be settled.
+func (e *engine) running() int {
+	return e.busy - e.admitting.calls - e.settling.calls - e.preparing
 }
 
 // maySendAdmission reports whether the answer of another call for admissions cannot bring records out of order where they

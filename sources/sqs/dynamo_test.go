@@ -88,13 +88,18 @@ func TestRequestsToDynamoDB(t *testing.T) {
 			t.Errorf("requests of the batches are %v, want at most %v", fewest, most)
 		})
 	}
+	many := func(n int) func(*testing.T, *counted) []int {
+		return func(t *testing.T, c *counted) []int {
+			first, again := c.invoke(t, numbered(n), 0), c.invoke(t, numbered(n), 0)
+			c.askFirst = idempotency.AskFirstAlways
+			return []int{first, again, c.invoke(t, numbered(n), 0)}
+		}
+	}
 	// 40 for claims, 40 for completions, and groups that were not full; 40 that are refused, 10 that say why; 10 and a first
 	// one that is smaller.
-	run("calls for many", []int{90, 60, 12}, func(t *testing.T, c *counted) []int {
-		first, again := c.invoke(t, numbered(1000), 0), c.invoke(t, numbered(1000), 0)
-		c.askFirst = idempotency.AskFirstAlways
-		return []int{first, again, c.invoke(t, numbered(1000), 0)}
-	})
+	run("calls for many", []int{90, 60, 12}, many(1000))
+	// One for claims, one for completions; one that is refused, one that says why; one that asks.
+	run("calls for ten", []int{2, 2, 1}, many(10))
 	run("single calls", []int{200, 100}, func(t *testing.T, c *counted) []int {
 		c.single = true
 		return []int{c.invoke(t, numbered(100), 0), c.invoke(t, numbered(100), 0)}
