@@ -17,7 +17,7 @@ type Decoder[T any] struct {
 	custom    func(data []byte, v any) error
 	takesNull bool // whether JSON null is a T
 	mayRetain bool // whether decoding hands bytes to code that may keep them
-	hasNumber bool // whether a T can hold a json.Number
+	options   jsonv2.Options
 }
 
 // NewDecoder returns a Decoder that decodes with custom. Nil means that a string, []byte or json.RawMessage is the payload
@@ -25,10 +25,13 @@ type Decoder[T any] struct {
 // takes it.
 func NewDecoder[T any](custom func(data []byte, v any) error) Decoder[T] {
 	t := reflect.TypeFor[T]()
-	return Decoder[T]{
-		custom: custom, takesNull: takesNull(t),
-		mayRetain: hasUnmarshaler(t, map[reflect.Type]bool{}), hasNumber: hasNumber(t, map[reflect.Type]bool{}),
+	d := Decoder[T]{
+		custom: custom, takesNull: takesNull(t), mayRetain: hasUnmarshaler(t, map[reflect.Type]bool{}), options: compatible,
 	}
+	if hasNumber(t, map[reflect.Type]bool{}) {
+		d.options = withNumbers()
+	}
+	return d
 }
 
 // takesNull reports whether decoding null sets a t. For other types encoding/json takes null for no value at all, as do
@@ -66,11 +69,7 @@ func (d *Decoder[T]) Decode(data []byte, v *T) error {
 	if d.mayRetain {
 		data = bytes.Clone(data)
 	}
-	options := compatible
-	if d.hasNumber {
-		options = withNumbers
-	}
-	if err := jsonv2.Unmarshal(data, v, options); err != nil {
+	if err := jsonv2.Unmarshal(data, v, d.options); err != nil {
 		return &decodeError{err}
 	}
 	return nil

@@ -5,13 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"sync"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// withNumbers are compatible for types that hold a json.Number, which the JSON package takes for any other string.
-var withNumbers = jsonv2.JoinOptions(compatible, jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(unmarshalNumber)))
+// withNumbers returns compatible for types that hold a json.Number, which the JSON package takes for any other string. It
+// takes longer to make than all else that starting our packages takes, and few need it.
+var withNumbers = sync.OnceValue(func() jsonv2.Options {
+	return jsonv2.JoinOptions(compatible, jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(unmarshalNumber)))
+})
 
 func unmarshalNumber(decoder *jsontext.Decoder, n *json.Number) error {
 	switch decoder.PeekKind() {
