@@ -67,7 +67,7 @@ func (s *noStages) Prepare(context.Context, int) (string, error)            { re
 func (s *noStages) Twin(int, int) error                                     { return nil }
 func (s *noStages) Groups() batch.Groups                                    { return s.groups }
 func (s *noStages) Admit(_ context.Context, _ []int, _ []batch.Admission)   {}
-func (s *noStages) Begin(int)                                               {}
+func (s *noStages) Begin(int) error                                         { return nil }
 func (s *noStages) Run(context.Context, int) error                          { return nil }
 func (s *noStages) Settle(_ context.Context, _ []int, _ []batch.Settlement) {}
 

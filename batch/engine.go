@@ -172,11 +172,16 @@ func (e *engine) letGo() {
 	}
 }
 
+// tooLate reports whether a handler that has until deadline, if that is not zero, must not start any more.
+func (e *engine) tooLate(deadline time.Time) bool {
+	return e.handlers.Err() != nil || (!deadline.IsZero() && !time.Now().Before(deadline))
+}
+
 // beginHandler moves an admitted record on to its handler, or returns why it must not start: it is too late, or another
 // record has stopped the batch while this one was being admitted. An attempt that the store counted replaces the one that
 // the source did.
 func (e *engine) beginHandler(i, attempt int, deadline time.Time) error {
-	if e.handlers.Err() != nil || (!deadline.IsZero() && !time.Now().Before(deadline)) {
+	if e.tooLate(deadline) {
 		return ErrDeadlineNear
 	}
 	e.mu.Lock()

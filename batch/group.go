@@ -29,6 +29,7 @@ import (
 type group struct {
 	size    int // how many records a call takes best
 	records []int
+	linger  time.Duration // for how long it waits at all
 	since   time.Duration // on the engine's clock, when the first one was added
 	last    time.Duration // and the last one
 	calls   int           // under way
@@ -39,7 +40,7 @@ type group struct {
 const (
 	slowHandler  = time.Millisecond      // about what a call for a group takes
 	groupQuiet   = 5 * time.Millisecond  // for how long a group waits while nothing is added to it
-	groupLinger  = 50 * time.Millisecond // for how long it waits at all
+	groupLinger  = 50 * time.Millisecond // for how long one to be settled waits at all
 	partialCalls = 2
 )
 
@@ -53,6 +54,7 @@ func (e *engine) groups() {
 	g := e.stages.Groups()
 	if g.Admit > 0 || g.Settle > 0 {
 		e.admitting.size, e.settling.size = max(g.Admit, 1), max(g.Settle, 1)
+		e.admitting.linger, e.settling.linger = groupQuiet, groupLinger // a group to be admitted waits with idle workers
 		e.admissions = make([]*Admission, len(e.records))
 	}
 }
@@ -126,10 +128,10 @@ func (e *engine) addToSettle(i int, s Settlement, stop bool) {
 	e.items[i].stop = stop
 	e.addTo(&e.settling, i)
 	e.settlements = append(e.settlements, s)
-	e.settling.urgent = e.settling.urgent || e.items[i].laneNext >= 0
+	e.settling.urgent = e.settling.urgent || e.laneWaits(i)
 }
 
-// addTo is called soon after tick.
+// addTo takes the clock as it stands: whoever takes the lock to add records calls tick first.
 func (e *engine) addTo(g *group, i int) {
 	g.last = e.clock
 	if len(g.records) == 0 {
@@ -147,7 +149,7 @@ func (g *group) until() time.Duration {
 	if g.urgent {
 		return g.since + groupQuiet
 	}
-	return min(g.last+groupQuiet, g.since+groupLinger)
+	return min(g.last+groupQuiet, g.since+g.linger)
 }
 
 // send makes the calls for the groups whose time has come. It is called, with the lock, after whatever may bring it.
@@ -201,9 +203,11 @@ func (e *engine) sendLingering() <-chan time.Time {
 }
 
 func (e *engine) sendAdmission() {
-	records := e.admitting.records
-	e.admitting.records = nil
-	slices.Sort(records) // workers were quick in any order
+	slices.Sort(e.admitting.records) // workers were quick in any order
+	// More than a call takes may have been prepared while none could be sent. The rest goes out after this one's answer.
+	n := min(len(e.admitting.records), e.admitting.size)
+	records := e.admitting.records[:n:n]
+	e.admitting.records = slices.Clone(e.admitting.records[n:])
 	for _, i := range records {
 		e.items[i].phase = phaseStarting
 	}

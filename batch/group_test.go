@@ -68,11 +68,12 @@ func (g *grouped) wantNoClaims(t *testing.T) {
 
 func (g *grouped) Groups() batch.Groups { return g.groups }
 func (g *grouped) Twin(int, int) error  { return nil }
-func (g *grouped) Begin(i int) {
+func (g *grouped) Begin(i int) error {
 	g.mu.Lock()
 	g.waited[i] = time.Since(g.claimed[i])
 	g.mu.Unlock()
 	g.claims(false, i)
+	return nil
 }
 
 func (g *grouped) Prepare(_ context.Context, i int) (string, error) {
@@ -296,6 +297,35 @@ func TestGroupDoesNotWaitForAHungPreparation(t *testing.T) {
 			if n, first := g.count(fmt.Sprint("run ", i)); n != 1 || first != fmt.Sprint("5ms run ", i) {
 				t.Errorf("record %d: %q, want it to run after 5ms", i, first)
 			}
+		}
+	})
+}
+
+// Nor do records whose preparations end one after the other: the first ones are not held until the last one.
+func TestGroupDoesNotWaitForSlowPreparations(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGrouped(10, 10)
+		g.prepare = func(i int) (string, error) { time.Sleep(time.Duration(i+1) * 4 * ms); return "", nil }
+		runStages(t, t.Context(), numbered(10), g, concurrency(20))
+		if _, first := g.count("admit"); first != "9ms admit [0 1]" {
+			t.Errorf("first call: %q, want it after 5ms", first)
+		}
+	})
+}
+
+// A record of a lane also waits for the one whose outcome a twin in its lane shares.
+func TestGroupThatALaneWaitsForByATwin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGrouped(10, 10)
+		g.run = func(_ context.Context, i int) error {
+			time.Sleep([]time.Duration{100 * us, 100 * us, 0, time.Second}[i]) // whichever of the twins leads
+			return nil
+		}
+		// A.twin is a twin of twin by its ID, and A.2 is behind it.
+		records := []batch.Record{{ID: "twin"}, {ID: "twin", Lane: "A"}, {ID: "A.2", Lane: "A"}, {ID: "hangs"}}
+		runStages(t, t.Context(), records, g, concurrency(5))
+		if _, line := g.count("admit [2]"); line != "100µs admit [2]" {
+			t.Errorf("%q, want it as soon as the one before it is settled", line)
 		}
 	})
 }

@@ -72,7 +72,7 @@ func runStages(t *testing.T, ctx context.Context, records []batch.Record, s batc
 type stages struct {
 	groups  batch.Groups
 	group   func(records []int) // called for each group to be admitted
-	begin   func(i int)
+	begin   func(i int) error
 	prepare func(ctx context.Context, i int) (string, error)
 	twin    func(leader, follower int) error
 	admit   func(ctx context.Context, i int) batch.Admission
@@ -138,10 +138,11 @@ func (s *stages) admitOne(ctx context.Context, i int) batch.Admission {
 	return s.admit(ctx, i)
 }
 
-func (s *stages) Begin(i int) {
-	if s.begin != nil {
-		s.begin(i)
+func (s *stages) Begin(i int) error {
+	if s.begin == nil {
+		return nil
 	}
+	return s.begin(i)
 }
 
 func (s *stages) Run(ctx context.Context, i int) error {

@@ -27,8 +27,9 @@ type Stages interface {
 	// It is called again for a record after an Admission with RetryAt, and after one whose StartBy has passed.
 	Admit(ctx context.Context, records []int, admissions []Admission)
 
-	// Begin is called for an admitted record that is about to run, outside of the middleware, which sees what it does.
-	Begin(i int)
+	// Begin is called for an admitted record that is about to run, outside of the middleware, which sees what it does. Its
+	// error fails the record, without the middleware. If no time is left when it returns, the record does not run.
+	Begin(i int) error
 
 	// Run calls the user's function. It is not called if Admit says so, or if no time is left.
 	Run(ctx context.Context, i int) error
@@ -95,6 +96,6 @@ func (s *handlerStages) Prepare(_ context.Context, i int) (string, error) {
 func (s *handlerStages) Twin(int, int) error                         { return nil }
 func (s *handlerStages) Groups() Groups                              { return Groups{} }
 func (s *handlerStages) Admit(context.Context, []int, []Admission)   {}
-func (s *handlerStages) Begin(int)                                   {}
+func (s *handlerStages) Begin(int) error                             { return nil }
 func (s *handlerStages) Run(ctx context.Context, i int) error        { return s.handler(ctx, &s.records[i]) }
 func (s *handlerStages) Settle(context.Context, []int, []Settlement) {}

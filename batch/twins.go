@@ -85,3 +85,16 @@ func (e *engine) shared(leader, follower int) Settlement {
 	}
 	return s
 }
+
+// laneWaits reports whether another record of its lane, or of that of one that shares its outcome, waits for the record.
+func (e *engine) laneWaits(i int) bool {
+	if e.items[i].laneNext >= 0 {
+		return true
+	}
+	for f := e.items[i].follower; f >= 0; f = e.items[f].next {
+		if e.items[f].laneNext >= 0 {
+			return true
+		}
+	}
+	return false
+}

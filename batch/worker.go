@@ -28,7 +28,7 @@ type worker struct {
 	i          int
 	stage      stage
 	preparing  bool            // it may be about to add its record to a group
-	admission  *Admission      // of a record that was admitted in a group
+	admission  *Admission      // of a record that was admitted in a group, or is about to run
 	context    context.Context // the handler's
 	cancel     context.CancelFunc
 	sinkEnd    time.Time // when the sink's context ends
@@ -212,18 +212,22 @@ func (w *worker) refuse(a *Admission) {
 	}
 }
 
-// begin gives the handler its context and lets the record go on to it. Too late, after a claim whose reply took long, the
-// handler does not start.
+// begin lets the record go on to its handler, if it is not too late already, after a claim whose reply took long.
 func (w *worker) begin(a *Admission) {
-	if err := w.beginHandler(w.i, a.Attempt, a.Deadline); err != nil {
-		w.skip(err)
+	if w.tooLate(a.Deadline) {
+		w.skip(ErrDeadlineNear)
 		return
 	}
-	w.stage = stageRun
+	w.stage, w.admission = stageRun, a
 	w.context, w.sinkEnd = a.Context, a.End
 	if w.context == nil {
 		w.context = w.handlers
 	}
+}
+
+// limit gives the handler's context its end.
+func (w *worker) limit() {
+	a := w.admission
 	end, cause := a.Deadline, a.Cause
 	if timeout := w.options.Timeout; timeout > 0 {
 		if t := time.Now().Add(timeout); end.IsZero() || t.Before(end) {
@@ -245,8 +249,17 @@ func (w *worker) runHandler() {
 	if w.grouped() {
 		w.ranAt = time.Now()
 	}
-	w.stages.Begin(w.i)
-	var err error
+	err := w.stages.Begin(w.i)
+	// After a Begin that took long the handler does not start: another worker may have the claim by now, and run.
+	if late := w.beginHandler(w.i, w.admission.Attempt, w.admission.Deadline); late != nil {
+		w.skip(late)
+		return
+	}
+	if err != nil {
+		w.conclude(err)
+		return
+	}
+	w.limit()
 	if len(w.options.Middleware) == 0 {
 		err = w.stages.Run(w.context, w.i)
 	} else {

@@ -68,7 +68,10 @@ func (b *segment[T]) Prepare(i int) (pipeline.Identity, error) {
 }
 
 // Decode decodes a change that was claimed without being decoded.
-func (b *segment[T]) Decode(i int) { b.naming.DecodeClaimed(&b.values[i], &b.Records[i].problem) }
+func (b *segment[T]) Decode(i int) error {
+	b.naming.DecodeClaimed(&b.values[i], &b.Records[i].problem)
+	return b.Records[i].problem
+}
 
 // Handle calls the user's function.
 func (b *segment[T]) Handle(ctx context.Context, i int) error {

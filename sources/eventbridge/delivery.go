@@ -113,10 +113,12 @@ func (d *delivery[T]) Prepare(i int) (pipeline.Identity, error) {
 }
 
 // Decode decodes an event that was claimed without being decoded.
-func (d *delivery[T]) Decode(i int) {
-	if e := &d.events[i]; d.handler.options.tooOld(e) == nil {
+func (d *delivery[T]) Decode(i int) error {
+	e := &d.events[i]
+	if d.handler.options.tooOld(e) == nil {
 		d.handler.naming.DecodeClaimed(&d.values[i], &e.problem)
 	}
+	return e.problem
 }
 
 // Handle calls the user's function.

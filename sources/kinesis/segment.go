@@ -184,7 +184,10 @@ func (b *segment[T]) Prepare(i int) (pipeline.Identity, error) {
 func (b *segment[T]) Done(i int) bool { return b.reached != nil && b.reached.past(&b.Records[i]) }
 
 // Decode decodes a record that was claimed without being decoded.
-func (b *segment[T]) Decode(i int) { b.naming.DecodeClaimed(&b.values[i], &b.Records[i].problem) }
+func (b *segment[T]) Decode(i int) error {
+	b.naming.DecodeClaimed(&b.values[i], &b.Records[i].problem)
+	return b.Records[i].problem
+}
 
 // Handle calls the user's function.
 func (b *segment[T]) Handle(ctx context.Context, i int) error {

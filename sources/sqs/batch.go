@@ -3,6 +3,7 @@ package sqs
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"strings"
 
 	"github.com/oncekit/oncekit/batch"
@@ -106,17 +107,21 @@ func (b *messages[T]) Prepare(i int) (pipeline.Identity, error) {
 // Ignored reports whether the message is one that a platform sends to test the way.
 func (b *messages[T]) Ignored(i int) bool { return b.records[i].ignored() }
 
-// Decode decodes the body of a message that was claimed without.
-func (b *messages[T]) Decode(i int) {
-	if r := &b.records[i]; b.handler.decodesClaimed() {
-		r.problem = b.handler.decodeBody(r, &b.messages[i].Body)
+// Decode decodes the body of a message that was claimed without. A panic is an error like another, so that the attempt
+// counts.
+func (b *messages[T]) Decode(i int) (err error) {
+	if !b.handler.decodesClaimed() {
+		return nil
 	}
+	defer func() {
+		if value := recover(); value != nil {
+			err = &batch.PanicError{Value: value, Stack: debug.Stack()}
+		}
+	}()
+	return b.handler.decodeBody(&b.records[i], &b.messages[i].Body)
 }
 
 // Handle calls the user's function.
 func (b *messages[T]) Handle(ctx context.Context, i int) error {
-	if problem := b.records[i].problem; problem != nil {
-		return problem
-	}
 	return b.handler.fn(ctx, &b.messages[i])
 }

@@ -3,6 +3,7 @@ package sqs_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"sync/atomic"
 	"testing"
 
@@ -25,7 +26,7 @@ func TestReplaysAreNotDecoded(t *testing.T) {
 		want    []int32 // how many are decoded with the first delivery and with the second
 	}{
 		{"messageId", []func(*sqs.Options){guarded(t)}, []int32{n, 0}},
-		{"messageId and a fingerprint", []func(*sqs.Options){guarded(t), fingerprint}, []int32{n, 0}},
+		{"messageId and a fingerprint", []func(*sqs.Options){guarded(t), fingerprint}, []int32{n, n}},
 		{"Options.Key", []func(*sqs.Options){guarded(t), byView}, []int32{n, n}},
 		{"Options.PayloadKey", []func(*sqs.Options){guarded(t), byPayload}, []int32{n, n}},
 		{"KeyOf", []func(*sqs.Options){guarded(t), sqs.KeyOf(func(o order) string { return o.ID })}, []int32{n, n}},
@@ -68,6 +69,9 @@ func TestUndecodableUnderItsOwnKey(t *testing.T) {
 			return nil
 		}, withStore(t, store), func(o *sqs.Options) {
 			o.Decode = decode
+			o.Middleware = []batch.Middleware{func(batch.Handler) batch.Handler {
+				return func(context.Context, *batch.Record) error { return nil } // what is empty is no work
+			}}
 			o.MaxAttempts = 2
 			o.DeadLetter = func(_ context.Context, _ *batch.Record, err error) error {
 				sinks++
@@ -86,6 +90,20 @@ func TestUndecodableUnderItsOwnKey(t *testing.T) {
 		if sinks != 1 {
 			t.Errorf("%d calls of the sink, want 1", sinks)
 		}
+	}
+}
+
+// A fingerprint that fails because the body is broken does not hide what is wrong with it.
+func TestUndecodableWithAFingerprint(t *testing.T) {
+	sinks := 0
+	h := newHandler(t, func(context.Context, *sqs.Message[order]) error { return nil }, guarded(t), func(o *sqs.Options) {
+		o.PayloadFingerprint = idempotency.PayloadHash
+		o.Decode = func([]byte, any) error { return batch.Permanent(errors.New("no order")) }
+		o.DeadLetter = func(_ context.Context, _ *batch.Record, err error) error { sinks++; return nil }
+	})
+	wantFailures(t, t.Context(), h, event(message{ID: "m1", Body: `{"id":`}))
+	if sinks != 1 {
+		t.Errorf("%d calls of the sink, want 1", sinks)
 	}
 }
 

@@ -38,8 +38,9 @@
 // payload type, by KeyOf, or by Options.Key. The messageId survives redeliveries, but a redrive from a dead-letter queue
 // gives the message a new one, and so does a producer that sends twice: only a business key recognises these.
 //
-// Under its messageId a message is decoded once it is claimed, and not at all if it is done already. What cannot be decoded
-// is claimed too, fails like any other, and goes to the dead-letter function inside its claim, once.
+// Under its messageId, and without a fingerprint, a message is decoded once it is claimed, and not at all if it is done
+// already. What cannot be decoded is claimed too, fails like any other, and goes to the dead-letter function inside its
+// claim, once.
 //
 // # Envelopes
 //

@@ -54,8 +54,11 @@ func NewHandler[T any](fn func(ctx context.Context, m *Message[T]) error, optFns
 
 // decodesClaimed reports whether bodies are decoded when their messages are claimed, so that a message that is done already
 // is not decoded. Under a key of the user's another message may have the same one, and share the outcome: one that cannot
-// be decoded must not be the one that is claimed.
-func (h *Handler[T]) decodesClaimed() bool { return h.options.Idempotency != nil && h.key == nil }
+// be decoded must not be the one that is claimed. Nor should its fingerprint fail before it says what is wrong with it.
+func (h *Handler[T]) decodesClaimed() bool {
+	o := &h.options
+	return o.Idempotency != nil && h.key == nil && o.Fingerprint == nil && o.PayloadFingerprint == nil
+}
 
 // Invoke handles an SQS event and returns the partial batch response, both as JSON. It keeps nothing of the payload. An
 // array of messages, which EventBridge Pipes delivers, is answered alike

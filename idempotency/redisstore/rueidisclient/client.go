@@ -43,8 +43,10 @@ func (c *Client) DoAll(ctx context.Context, commands []redisstore.Command) []red
 	return replies
 }
 
-// build returns a command that may be sent twice: the scripts know what they have written.
+// build returns a command that may be sent twice: the scripts know what they have written. It is pinned, since rueidis uses
+// the memory of a command again while its writer may still read it, if the connection broke or the context ended: what is
+// sent then could be a part of another command.
 func (c *Client) build(command redisstore.Command) rueidis.Completed {
 	return c.client.B().Arbitrary(command.Name).Args(command.Script, "1").Keys(command.Key).Args(command.Args...).
-		Build().ToRetryable()
+		Build().ToRetryable().Pin()
 }

@@ -192,10 +192,11 @@ func (g *guarded) renew(ctx context.Context, records, places []int, admissions [
 	}
 }
 
-func (g *guarded) Begin(i int) {
-	if g.decoder != nil && g.entries[i].claim != nil {
-		g.decoder.Decode(i)
+func (g *guarded) Begin(i int) error {
+	if g.decoder == nil {
+		return nil
 	}
+	return g.decoder.Decode(i)
 }
 
 // refused says what becomes of a record whose key could not be claimed.

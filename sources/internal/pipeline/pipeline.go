@@ -44,9 +44,9 @@ type Ignorer interface {
 
 // Decoder is implemented by sources that can name a record without decoding it.
 type Decoder interface {
-	// Decode decodes the record, once it is known that it is going to be handled. What is wrong with it is for Handle to
-	// return.
-	Decode(i int)
+	// Decode decodes the record, once it is known that it is going to be handled. It returns what is wrong with it, also
+	// what was found before: the record fails with that, and neither middleware nor Handle is called.
+	Decode(i int) error
 }
 
 // Config is what a handler's batches have in common.
@@ -144,6 +144,6 @@ func (p *plain) Admit(_ context.Context, records []int, admissions []batch.Admis
 
 func (p *plain) Twin(int, int) error                               { return nil }
 func (p *plain) Groups() batch.Groups                              { return batch.Groups{} }
-func (p *plain) Begin(int)                                         {}
+func (p *plain) Begin(int) error                                   { return nil }
 func (p *plain) Run(ctx context.Context, i int) error              { return p.source.Handle(ctx, i) }
 func (p *plain) Settle(context.Context, []int, []batch.Settlement) {}
