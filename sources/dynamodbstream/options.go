@@ -10,7 +10,8 @@ import (
 // Options are the options of a Handler. The zero value is a good default, but for Idempotency.
 type Options struct {
 	// In middleware, hooks and DeadLetter, Record.Value is the handler's *Change[T]. Where the change could not be
-	// decoded, or did not have to be, as for a replay, its Old, New and Keys are not set, and JSON has the record.
+	// decoded, or did not have to be, as for a replay, its Old, New and Keys are not set, and JSON has the record. Middleware does not
+	// run for either.
 	//
 	// A stream does not count deliveries, so MaxAttempts needs idempotency.Options.CountAttempts, with which the guard
 	// counts how often the handler was started with a change. A change that is in progress elsewhere or skipped is not counted;

@@ -14,7 +14,7 @@ import (
 // Options are the options of a Handler. The zero value is a good default, but for Idempotency.
 type Options struct {
 	// In middleware, hooks and DeadLetter, Record.Value is the handler's *Event[T]. Where the detail could not be decoded,
-	// or did not have to be, as for a replay, Detail is zero there and RawDetail has the bytes. Record.ID is EventBridge's
+	// or did not have to be, as for a replay, Detail is zero there and RawDetail has the bytes; middleware runs for neither. Record.ID is EventBridge's
 	// own identity of the event, source and id, and Record.Source its source.
 	//
 	// Timeout must be set for a target that gives up before the function's context says: see the package's documentation.

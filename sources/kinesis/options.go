@@ -19,7 +19,7 @@ const (
 // Options are the options of a Handler. The zero value is a good default, but for Idempotency.
 type Options struct {
 	// In middleware, hooks and DeadLetter, Record.Value is the handler's *Record[T]. Where the data could not be decoded, or
-	// did not have to be, as for a replay, Data is zero there and RawData has the bytes.
+	// did not have to be, as for a replay, Data is zero there and RawData has the bytes. Middleware does not run for either.
 	//
 	// Kinesis does not count deliveries, so MaxAttempts needs idempotency.Options.CountAttempts, with which the guard
 	// counts how often the handler was started with a record. A record that is in progress elsewhere or skipped is not counted;

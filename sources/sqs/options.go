@@ -12,7 +12,8 @@ import (
 // Options are the options of a Handler. The zero value is a good default, but for Idempotency.
 type Options struct {
 	// In middleware, hooks and DeadLetter, Record.Value is the handler's *Message[T]. If the body could not be decoded,
-	// Body is zero there and RawBody has the text.
+	// or did not have to be, as for a replay, Body is not set there and RawBody has the text. Middleware does not run for
+	// either.
 	//
 	// MaxAttempts counts receives, as SQS does: also those that were skipped, in progress elsewhere or throttled. A
 	// message behind a failing one of its FIFO group may so be given up at its first failure. With
