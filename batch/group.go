@@ -111,7 +111,7 @@ func (w *worker) queueSettlement() {
 	w.tick()
 	w.letGo()
 	if !w.ranAt.IsZero() {
-		took := max(time.Since(w.ranAt), 1)
+		took := max(w.engine.begin.Add(w.clock).Sub(w.ranAt), 1)
 		if w.pace == 0 {
 			w.pace = took
 		}

@@ -32,7 +32,7 @@ type record struct {
 	attributes string // JSON
 	arn        string
 	inner      *inner // what was unwrapped from the body, nil: nothing
-	problem    error  // it is no message
+	problem    error  // why it is no message, nil: it is one
 }
 
 func (v View) member(name string) string {
